@@ -279,10 +279,10 @@ people('actions, changes, expiry and browsers are told in words', () => {
     { field: 'config.retention.days', before: '7', after: '9' },
     { field: 'name', before: undefined, after: 'x\ny' },
   ]);
-  assert.is(expiryOf('', '', 0), null);
-  assert.is(expiryOf('30', '', 0), '1970-01-31T00:00:00.000Z');
+  assert.is(expiryOf({ choice: '', time: '' }, 0), null);
+  assert.is(expiryOf({ choice: '30', time: '' }, 0), '1970-01-31T00:00:00.000Z');
   assert.is(
-    expiryOf('custom', 'nonsense', 0),
+    expiryOf({ choice: 'custom', time: 'nonsense' }, 0),
     'nonsense',
     'the API refuses it, instead of making a key that never expires',
   );

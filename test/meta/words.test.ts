@@ -82,7 +82,7 @@ words('relative clauses and translated phrases are found, and plain sentences ar
 
 words('the strings of a page are read from its JSX, its props and its templates', () => {
   const texts = textsOf('packages/dashboard/src/pages/people/members.tsx').map(({ text }) => text);
-  for (const text of ['Change role…', 'Members']) assert.ok(texts.includes(text), text);
+  for (const text of ['Change role', 'Members']) assert.ok(texts.includes(text), text);
   assert.ok(texts.some((text) => text.endsWith(' was removed.')));
   assert.not.ok(texts.some((text) => text.includes('preact')));
 });

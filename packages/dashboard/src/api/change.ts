@@ -24,17 +24,11 @@ export function useAction<Args extends unknown[]>(
     if (isRunning.current) return;
     isRunning.current = true;
     setState({ isRunning: true, error: undefined });
-    latest
-      .current(...args)
-      .then(
-        () => undefined,
-        (error: unknown) => error as Error,
-      )
-      .then((error) => {
-        isRunning.current = false;
-        setState({ isRunning: false, error });
-      })
-      .catch(() => undefined);
+    const end = (error?: Error) => {
+      isRunning.current = false;
+      setState({ isRunning: false, error });
+    };
+    latest.current(...args).then(() => end(), end);
   }, []);
   const clear = useCallback(() => setState((it) => ({ ...it, error: undefined })), []);
   return { run, ...state, clear };
@@ -56,7 +50,6 @@ export function useDraft<Values extends object>(initial: Values): Draft<Values> 
   };
 }
 
-/** For a partial update. */
 export function changed<Values extends object>(before: Values, after: Values): Partial<Values> {
   const entries = Object.entries(after) as [keyof Values, unknown][];
   return Object.fromEntries(
@@ -64,70 +57,16 @@ export function changed<Values extends object>(before: Values, after: Values): P
   ) as Partial<Values>;
 }
 
-interface Versioned {
+export interface Versioned {
+  readonly uid: string;
   readonly updated_at: string;
 }
 
-export interface Edit<Resource, Changes> {
-  /**
-   * The version that the changes apply to: the one read when the edit began, or a newer one that
-   * another user saved.
-   */
-  readonly base: Resource;
-  readonly save: (changes: Changes) => void;
-  readonly isRunning: boolean;
-  /** Undefined for a conflict. */
-  readonly error: Error | undefined;
-  /** A newer version saved by another user, which prevented the save. */
-  readonly conflict: Resource | undefined;
-  readonly saveAnyway: () => void;
-  readonly takeTheirs: () => void;
+/** The server refuses the change of another version with an error that `isStale` recognises. */
+export function ifMatch({ updated_at: version }: Versioned): CallOptions {
+  return { headers: { 'if-match': `"${version}"` } };
 }
 
-/**
- * Optimistic locking: saves the changes only if the resource has not changed since it was read.
- *
- * @param resource the resource as first read; later values are ignored
- * @param edit.write sends the changes with the given options and returns the saved resource
- * @param edit.read returns the current resource
- */
-export function useEdit<Resource extends Versioned, Changes>(
-  resource: Resource,
-  edit: {
-    readonly write: (changes: Changes, options: CallOptions) => Promise<Resource>;
-    readonly read: () => Promise<Resource>;
-    readonly onSaved: (saved: Resource) => void;
-  },
-): Edit<Resource, Changes> {
-  const [base, setBase] = useState(resource);
-  const [conflict, setConflict] = useState<Resource>();
-  const refused = useRef<Changes | undefined>(undefined);
-  const action = useAction(async (changes: Changes, version: Resource) => {
-    try {
-      const saved = await edit.write(changes, {
-        headers: { 'if-match': `"${version.updated_at}"` },
-      });
-      setConflict(undefined);
-      setBase(saved);
-      edit.onSaved(saved);
-    } catch (error) {
-      if (!(error instanceof GatewayApiError && error.code === 'stale')) throw error;
-      refused.current = changes;
-      setConflict(await edit.read());
-    }
-  });
-  return {
-    base,
-    save: (changes) => action.run(changes, base),
-    isRunning: action.isRunning,
-    error: action.error,
-    conflict,
-    saveAnyway: () =>
-      conflict && refused.current !== undefined && action.run(refused.current, conflict),
-    takeTheirs: () => {
-      if (conflict) setBase(conflict);
-      setConflict(undefined);
-      action.clear();
-    },
-  };
+export function isStale(error: unknown): boolean {
+  return error instanceof GatewayApiError && error.code === 'stale';
 }

@@ -1,4 +1,4 @@
-import { GatewayClient, type ClientOptions } from '@gateway/client';
+import { type ClientOptions, GatewayClient } from '@gateway/client';
 import { signal } from '@preact/signals';
 import { parseExactly } from '../format/exact-json.js';
 import { own } from '../format/text.js';
@@ -77,6 +77,15 @@ export function accountApi(): GatewayClient {
 export function api(id = projectId.value ?? ''): GatewayClient {
   return account.project(id);
 }
+
+type Listed = {
+  [Name in keyof GatewayClient]: GatewayClient[Name] extends { list: unknown } ? Name : never;
+}[keyof GatewayClient];
+
+/** The filters of a list of the project. */
+export type ListQuery<Name extends Listed> = NonNullable<
+  Parameters<GatewayClient[Name]['list']>[0]
+>;
 
 /** Removes undefined, null and `''`, so that the request omits them. */
 export function given<Values extends object>(

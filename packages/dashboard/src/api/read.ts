@@ -5,11 +5,14 @@ import { projectId } from '../router/location.js';
 export interface Resource<Data> {
   /** Kept during the next read. */
   readonly data: Data | undefined;
-  /** Undefined if the last read succeeded. */
   readonly error: Error | undefined;
-  /** The first read is pending and no cached data is available. */
   readonly isLoading: boolean;
   readonly refresh: () => void;
+}
+
+/** For the API. The signal ends the read when its page is left. */
+export interface ReadOptions {
+  readonly signal: AbortSignal;
 }
 
 /** The back button shows cached data at once, while it is read again. */
@@ -19,39 +22,27 @@ const KEPT = 60;
 /**
  * @param name identifies, with the project, everything that `load` depends on; a new name triggers
  *   another read, undefined reads nothing
- * @param options.everyMs the poll interval while the page is visible
+ * @param everyMs the poll interval while the page is visible
  */
 export function useResource<Data>(
   name: string | undefined,
-  load: (signal: AbortSignal) => Promise<Data>,
-  { everyMs }: { everyMs?: number | undefined } = {},
+  load: (options: ReadOptions) => Promise<Data>,
+  everyMs?: number,
 ): Resource<Data> {
   const key = name === undefined ? undefined : `${projectId.value} ${name}`;
-  const [state, setState] = useState<{
-    key: string | undefined;
-    data: Data | undefined;
-    error: Error | undefined;
-  }>({
-    key,
-    data: undefined,
-    error: undefined,
-  });
+  const [state, setState] = useState<{ key?: string | undefined; data?: Data; error?: Error }>({});
   const [round, setRound] = useState(0);
   const refresh = useCallback(() => setRound((it) => it + 1), []);
 
   const read = async (signal: AbortSignal): Promise<void> => {
     try {
-      const data = await load(signal);
+      const data = await load({ signal });
       if (signal.aborted) return;
       remember(key!, data);
-      setState({ key, data, error: undefined });
+      setState({ key, data });
     } catch (error) {
       if (signal.aborted) return;
-      setState((before) => ({
-        key,
-        data: before.key === key ? before.data : undefined,
-        error: error as Error,
-      }));
+      setState((before) => ({ ...(before.key === key && before), key, error: error as Error }));
     }
   };
   usePolling(read, everyMs, [key, round], key !== undefined);
@@ -105,6 +96,12 @@ export interface PageQuery {
   readonly sort?: 'ASC';
 }
 
+export type Listing<Row> = Promise<Page<Row>> | { page(): Promise<Page<Row>> };
+
+async function pageOf<Row>(listing: Listing<Row>): Promise<Page<Row>> {
+  return 'page' in listing ? listing.page() : listing;
+}
+
 /** A small first page arrives quickly. Further pages are larger. */
 const FIRST: PageQuery = { perPage: 50 };
 const FURTHER = 200;
@@ -113,14 +110,15 @@ const FURTHER = 200;
  * Polls the first page.
  *
  * @param name identifies, with the project, the list and its filters; a new name starts over
- * @param options.everyMs the poll interval while the page is visible
- * @param options.isHeld whether to hold back new rows until `showFresh`, because the user is
+ * @param everyMs the poll interval while the page is visible
+ * @param isHeld whether to hold back new rows until `showFresh`, because the user is
  *   reading further down
  */
 export function useList<Row extends { readonly uid: string }>(
   name: string,
-  load: (page: PageQuery, signal: AbortSignal) => Promise<Page<Row>>,
-  { everyMs, isHeld = () => false }: { everyMs?: number | undefined; isHeld?: () => boolean } = {},
+  load: (page: PageQuery, options: ReadOptions) => Listing<Row>,
+  everyMs?: number,
+  isHeld = () => false,
 ): List<Row> {
   const key = `${projectId.value} ${name}`;
   const empty: ListState<Row> = {
@@ -145,7 +143,7 @@ export function useList<Row extends { readonly uid: string }>(
 
   const read = async (signal: AbortSignal): Promise<void> => {
     try {
-      const page = await load(FIRST, signal);
+      const page = await pageOf(load(FIRST, { signal }));
       if (!signal.aborted) update((before) => withFirstPage(before, page, latest.current.isHeld()));
     } catch (error) {
       if (!signal.aborted) update((before) => ({ ...before, error: error as Error }));
@@ -157,17 +155,17 @@ export function useList<Row extends { readonly uid: string }>(
     const { cursor } = state;
     if (isLoadingMore.current || cursor === null) return;
     isLoadingMore.current = true;
-    latest.current
-      .load({ perPage: FURTHER, next_page_cursor: cursor }, AbortSignal.timeout(30_000))
-      .then((page) =>
+    const query = { perPage: FURTHER, next_page_cursor: cursor };
+    pageOf(latest.current.load(query, { signal: AbortSignal.timeout(30_000) }))
+      .then(({ content, pagination }) =>
         update((before) =>
           before.cursor === cursor
             ? {
                 ...before,
                 error: undefined,
-                rows: [...(before.rows ?? []), ...page.content],
-                cursor: page.pagination.next_page_cursor,
-                searchedTo: page.pagination.searched_to,
+                rows: [...(before.rows ?? []), ...content],
+                cursor: pagination.next_page_cursor,
+                searchedTo: pagination.searched_to,
               }
             : before,
         ),
@@ -271,7 +269,6 @@ function usePolling(
   }, [...dependencies, everyMs, isWanted]);
 }
 
-/** The value once it has not changed for `ms`. */
 export function useDebounced<Value>(value: Value, ms: number): Value {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

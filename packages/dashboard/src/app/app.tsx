@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import { Problem, Toasts } from '../components/feedback.js';
+import { Problem, Toasts } from '../components/index.js';
 import { isPortal, path } from '../router/location.js';
 import { invitationLink, resetLink } from '../session/link-token.js';
 import { readProjects, readSession, session, sessionProblem } from '../session/session.js';

@@ -1,7 +1,6 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { Empty, Loading, Problem } from '../components/feedback.js';
-import { ButtonLink, Page } from '../components/layout.js';
+import { ButtonLink, Empty, Loading, Page, Problem } from '../components/index.js';
 import { href, isPortal, path, projectHref } from '../router/location.js';
 import { match, type PageProps, type PageRoute } from '../router/route.js';
 import { storeOf } from '../router/storage.js';
@@ -70,5 +69,5 @@ export function Outlet({ routes }: { routes: readonly PageRoute[] }) {
   }
   const Shown = loaded.page;
   // Remount the page on a new path, to discard its state.
-  return <Shown key={path.value} params={found.params} />;
+  return <Shown key={path.value} id={found.params['id'] ?? ''} />;
 }

@@ -1,6 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import { Loading, Problem, Toasts } from '../components/feedback.js';
-import { Page } from '../components/layout.js';
+import { Loading, Page, Problem, Toasts } from '../components/index.js';
 import { navigate, path, projectPath } from '../router/location.js';
 import { followLinks, openPortal, portal, portalProblem } from '../session/portal.js';
 import { Help, Navigation } from './navigation.js';
@@ -49,7 +48,6 @@ export function PortalApp() {
   );
 }
 
-/** Shown without a portal link, or after it has expired. */
 function Ended() {
   return (
     <main>

@@ -42,7 +42,7 @@ const PROJECT: readonly PageEntry[] = [
   ['subscriptions/:id/function', () => import('../pages/function/subscription-function.js')],
   ['event-types', () => import('../pages/event-types/event-type-list.js'), 'Event types', 't'],
   ['event-types/new', () => import('../pages/event-types/event-type-new.js')],
-  ['event-types/:name', () => import('../pages/event-types/event-type.js')],
+  ['event-types/:id', () => import('../pages/event-types/event-type.js')],
   ['start', () => import('../pages/start/start.js')],
   ['api-keys', () => import('../pages/keys/project-keys.js'), 'API keys', 'k'],
   ['portal-links', () => import('../pages/keys/portal-links.js'), 'Portal links', 'l'],
@@ -83,7 +83,7 @@ export const portalRoutes: readonly PageRoute[] = [
   ...[
     ...['endpoints', 'endpoints/new', 'endpoints/:id'],
     ...['subscriptions', 'subscriptions/new', 'subscriptions/:id'],
-    ...['deliveries', 'deliveries/:id', 'event-types', 'event-types/:name'],
+    ...['deliveries', 'deliveries/:id', 'event-types', 'event-types/:id'],
   ]
     .flatMap((path) => PROJECT.filter(([it]) => it === path))
     .map((row) => route('/portal/:project', row)),

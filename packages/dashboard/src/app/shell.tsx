@@ -1,8 +1,14 @@
 import { useEffect, useId, useState } from 'preact/hooks';
-import { outage } from '../api/client.js';
-import { Loading, Problem, Toasts } from '../components/feedback.js';
-import { Options } from '../components/field.js';
-import { Button, ButtonLink, Page } from '../components/layout.js';
+import { outage } from '../api/index.js';
+import {
+  Button,
+  ButtonLink,
+  Loading,
+  Options,
+  Page,
+  Problem,
+  Toasts,
+} from '../components/index.js';
 import { rowTime } from '../format/time.js';
 import { href, navigate, path, projectId, root } from '../router/location.js';
 import {
@@ -15,7 +21,7 @@ import {
   session,
   signOut,
 } from '../session/session.js';
-import { brandName, chooseTheme, theme, type Theme } from '../session/theme.js';
+import { brandName, chooseTheme, type Theme, theme } from '../session/theme.js';
 import { Help, isHelpShown, Navigation } from './navigation.js';
 import { Outlet } from './outlet.js';
 import { routes } from './routes.js';
@@ -73,7 +79,6 @@ function Home() {
   );
 }
 
-/** Opens the same page of the other project, or the list above it. */
 function ProjectSwitch() {
   const id = useId();
   const shown = projectId.value ?? preferredProject()?.uid;

@@ -24,7 +24,6 @@ export function TimeChart({
   atMs: readonly number[];
   lines: readonly Line[];
   format: (value: number) => string;
-  /** Replaces a chart whose values are all zero or unknown. */
   empty?: string;
   /** The fixed end of the axis. With it, zero is a value like others. */
   max?: number;
@@ -84,7 +83,6 @@ export function TimeChart({
   );
 }
 
-/** Values at the pointer, otherwise the last ones. */
 function Legend({
   lines,
   at,

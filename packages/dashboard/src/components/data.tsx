@@ -1,11 +1,13 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { List } from '../api/read.js';
+import type { List } from '../api/index.js';
 import { pretty } from '../format/json.js';
 import { bytes } from '../format/number.js';
 import { clip, own } from '../format/text.js';
 import { localTime, relative, rowTime, utcTime, zoneName } from '../format/time.js';
+import { href } from '../router/location.js';
+import { may } from '../session/session.js';
 import { Loading, Problem } from './feedback.js';
 import { Button } from './layout.js';
 
@@ -33,7 +35,6 @@ const TONES: Readonly<Record<string, Tone>> = {
   pending: 'info',
 };
 
-/** The text is the API's word unless `label` is given. */
 export function Badge({
   status,
   tone = own(TONES, status) ?? 'plain',
@@ -148,15 +149,19 @@ export function NewSecret({
   );
 }
 
+export function Muted({ text }: { text: string | null | undefined }) {
+  return (
+    <span class="muted" title={text ?? undefined}>
+      {text}
+    </span>
+  );
+}
+
 /** Omits rows whose value is null, undefined or false. */
-export function Facts({
-  rows,
-}: {
-  rows: readonly (readonly [name: string, value: ComponentChildren])[];
-}) {
+export function Facts({ rows }: { rows: Readonly<Record<string, ComponentChildren>> }) {
   return (
     <dl class="facts">
-      {rows
+      {Object.entries(rows)
         .filter(([, value]) => value !== null && value !== undefined && value !== false)
         .map(([name, value]) => (
           <div key={name}>
@@ -166,6 +171,23 @@ export function Facts({
         ))}
     </dl>
   );
+}
+
+/** Rows of `Facts` about a resource. */
+export function changeFacts(it: {
+  uid: string;
+  created_at: string;
+  updated_at: string;
+}): Record<string, ComponentChildren> {
+  return {
+    Created: <FullTime at={it.created_at} />,
+    'Last change': (
+      <>
+        <FullTime at={it.updated_at} />{' '}
+        {may('admin') && <a href={href(`/audit?search=${it.uid}`)}>History</a>}
+      </>
+    ),
+  };
 }
 
 /** For a usually short list: its first page, and a button that loads more. */
@@ -191,34 +213,50 @@ export function Paged<Row>({
   );
 }
 
-export interface TableColumn<Row> {
-  readonly name: string;
-  readonly cell: (row: Row) => ComponentChildren;
-  readonly isNumber?: boolean;
-  /** Beside the name, such as the time zone. */
-  readonly note?: string;
-}
+type Cell<Row> = (row: Row) => ComponentChildren;
+
+/** By their names. Those that are false are omitted. */
+export type TableColumns<Row> = Readonly<
+  Record<
+    string,
+    | Cell<Row>
+    | {
+        readonly cell: Cell<Row>;
+        readonly isNumber?: boolean;
+        /** Beside the name, such as the time zone. */
+        readonly note?: string;
+      }
+    | false
+  >
+>;
 
 /**
  * For rows that fit on a page; long lists use `Log`. On phones, each row is a card that labels its
  * values.
  */
-export function Table<Row extends { readonly uid: string }>({
+export function Table<Row>({
   label,
   columns,
   rows,
+  idOf = (row) => (row as { readonly uid: string }).uid,
 }: {
   label: string;
-  columns: readonly TableColumn<Row>[];
+  columns: TableColumns<Row>;
   rows: readonly Row[];
+  idOf?: (row: Row) => string;
 }) {
+  const shown = Object.entries(columns).flatMap(([name, it]) =>
+    it
+      ? [{ name, isNumber: false, note: '', ...(typeof it === 'function' ? { cell: it } : it) }]
+      : [],
+  );
   return (
     <div class="table" role="group" aria-label={label} tabIndex={0}>
       {/* Explicit roles: some screen readers ignore a table whose `display` is overridden. */}
       <table role="table">
         <thead role="rowgroup">
           <tr role="row">
-            {columns.map(({ name, isNumber, note }) => (
+            {shown.map(({ name, isNumber, note }) => (
               <th key={name} role="columnheader" scope="col" class={isNumber ? 'number-cell' : ''}>
                 {name} {note && <span class="unit">{note}</span>}
               </th>
@@ -227,8 +265,8 @@ export function Table<Row extends { readonly uid: string }>({
         </thead>
         <tbody role="rowgroup">
           {rows.map((row) => (
-            <tr key={row.uid} role="row">
-              {columns.map(({ name, cell, isNumber }) => (
+            <tr key={idOf(row)} role="row">
+              {shown.map(({ name, cell, isNumber }) => (
                 <td
                   key={name}
                   role="cell"
@@ -266,17 +304,16 @@ export function Time({ at, look = 'full' }: { at: string; look?: 'full' | 'row' 
   );
 }
 
-/** `otherwise` replaces null. */
-export function timeColumn<Field extends string>(
-  name: string,
+/** For a column of times. `otherwise` replaces null. */
+export function timeCell<Field extends string>(
   field: Field,
   look: 'row' | 'relative' = 'relative',
   otherwise?: string,
-): TableColumn<{ readonly [It in Field]: string | null }> {
+) {
   return {
-    name,
     ...(look === 'row' && { note: zoneName() }),
-    cell: (row) => (row[field] === null ? otherwise : <Time at={row[field]} look={look} />),
+    cell: (row: { readonly [It in Field]: string | null }) =>
+      row[field] === null ? otherwise : <Time at={row[field]} look={look} />,
   };
 }
 

@@ -1,13 +1,12 @@
 import { GatewayApiError } from '@gateway/client';
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import type { Resource } from '../api/read.js';
+import type { Resource } from '../api/index.js';
 import { capital } from '../format/text.js';
 import { errorSentence } from '../portal/errors.js';
 import { isPortal } from '../router/location.js';
 import { Button } from './layout.js';
 
-/** States why the list is empty and what to do. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -17,7 +16,6 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** Reserves space for content that is loading. */
 export function Loading({ lines = 6 }: { lines?: number | undefined }) {
   return (
     <div class="loading" role="status" aria-label="Loading">
@@ -28,7 +26,6 @@ export function Loading({ lines = 6 }: { lines?: number | undefined }) {
   );
 }
 
-/** A placeholder until the resource is read, and the error if reading failed. */
 export function Loaded<Data>({
   resource,
   lines,
@@ -92,7 +89,6 @@ function sentenceWithoutFix({ code, errors, message, fix }: GatewayApiError): st
   return message.slice(0, -(fix.length + 3));
 }
 
-/** For toasts. */
 function sentenceOf(error: Error): string {
   if (isPortal.value) return errorSentence(error);
   return error instanceof GatewayApiError ? capital(error.message) : unreachable(error);

@@ -1,21 +1,19 @@
 import { GatewayApiError } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
-import type { Draft } from '../api/change.js';
+import type { Draft } from '../api/index.js';
 
 interface FieldProps {
   readonly label: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly hint?: ComponentChildren;
-  /** From `fieldError`. */
   readonly error?: string | undefined;
   readonly name?: string;
   readonly isRequired?: boolean;
   readonly isDisabled?: boolean;
 }
 
-/** For a field such as `url`. */
 export function fieldError(error: Error | undefined, field: string): string | undefined {
   if (!(error instanceof GatewayApiError)) return undefined;
   return error.errors.find((it) => it.field === field)?.sentence;
@@ -52,14 +50,12 @@ export function errorBelow(error: Error | undefined, field: string): string | un
   return found && (place ? `${found.sentence} (at ${place})` : found.sentence);
 }
 
-/** Connect an input to its label, hint and error. */
 interface InputAttributes {
   readonly id: string;
   readonly 'aria-describedby': string | undefined;
   readonly 'aria-invalid': boolean | undefined;
 }
 
-/** For a custom input. */
 export function Field({
   label,
   hint,
@@ -234,6 +230,14 @@ export function Options({
       )}
     </>
   );
+}
+
+/** The words of the API; `''` means all of them. */
+export function anyOf<Word extends string>(
+  all: string,
+  words: readonly Word[],
+): readonly (readonly [value: Word | '', label: string])[] {
+  return [['', all], ...words.map((it) => [it, it] as const)];
 }
 
 /** Sorted by name. */

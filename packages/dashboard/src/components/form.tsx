@@ -1,18 +1,37 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { useAction, type Action } from '../api/change.js';
-import { Problem, toastError } from './feedback.js';
+import { useAction, useDraft, type Action, type Draft } from '../api/change.js';
+import { navigate, projectPath } from '../router/location.js';
+import { Problem, toast, toastError } from './feedback.js';
+import { textsOf } from './field.js';
 import { Button } from './layout.js';
 
+export interface Submission extends Pick<Action<[]>, 'run' | 'isRunning' | 'error'> {
+  /** Shown above the buttons, such as a conflict with another user. */
+  readonly notice?: ComponentChildren;
+}
+
+export interface FormState<Values extends object> extends Draft<Values>, Submission {
+  readonly clear: () => void;
+  readonly text: ReturnType<typeof textsOf<Values>>;
+}
+
+/** The values that the user types, and their submission. */
+export function useForm<Values extends object>(
+  initial: Values,
+  submit: (values: Values) => Promise<unknown>,
+): FormState<Values> {
+  const draft = useDraft(initial);
+  const action = useAction(() => submit(draft.values));
+  return { ...draft, ...action, text: textsOf(draft, action.error) };
+}
+
 export interface FormProps {
-  /** Run on submit. Its error is shown above the buttons. */
-  readonly action: Pick<Action<[]>, 'run' | 'isRunning' | 'error'>;
+  readonly action: Submission;
   /** Such as `Create key`. Undefined makes the form read-only. */
   readonly verb: string | undefined;
   readonly kind?: 'main' | 'danger' | 'plain';
-  /** False until the required fields are filled in. */
   readonly isReady?: boolean;
-  /** For forms with many optional fields. */
   readonly marksRequired?: boolean;
   /** Shown with an error, to offer another way to continue. */
   readonly remedy?: ComponentChildren;
@@ -21,12 +40,9 @@ export interface FormProps {
   readonly children: ComponentChildren;
 }
 
-/**
- * The error is shown above the buttons, and the first invalid field gets the focus, even in a
- * closed section.
- */
+/** After an error, the first invalid field gets the focus, even in a closed section. */
 export function Form({
-  action,
+  action: { run, isRunning, error, notice },
   verb,
   kind = 'main',
   isReady = true,
@@ -36,7 +52,6 @@ export function Form({
   actions,
   children,
 }: FormProps) {
-  const { run, isRunning, error } = action;
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
     if (!error) return;
@@ -56,6 +71,7 @@ export function Form({
       }}
     >
       {children}
+      {notice}
       {error && <Problem error={error}>{remedy}</Problem>}
       <div class="form-actions">
         {/* Cancel comes first: the focus of a dialog that confirms a deletion starts here. */}
@@ -114,86 +130,130 @@ export function Dialog({
   );
 }
 
+/**
+ * @param props.done replaces the form after it was submitted, such as a secret that is shown once
+ * @param props.doneActions the buttons below it
+ */
 export function FormDialog({
   title,
   onClose,
+  done,
+  doneActions = <Button onPress={onClose}>Done</Button>,
   ...form
-}: Omit<FormProps, 'onCancel'> & { title: string; onClose: () => void }) {
+}: Omit<FormProps, 'onCancel'> & {
+  title: string;
+  onClose: () => void;
+  done?: ComponentChildren;
+  doneActions?: ComponentChildren;
+}) {
   return (
-    <Dialog title={title} onClose={onClose}>
-      <Form {...form} onCancel={onClose} />
+    <Dialog title={title} onClose={onClose} actions={done && doneActions}>
+      {done || <Form {...form} onCancel={onClose} />}
     </Dialog>
   );
 }
 
-/**
- * Asks for confirmation.
- *
- * @param props.label such as `Delete…`
- * @param props.spoken the accessible name if the label depends on its surroundings, such as `Delete
- *   the key ci`
- * @param props.isReady false until the required fields are filled in
- * @param props.verb the text of the button that confirms, such as `Delete`
- * @param props.children the consequences of the action
- */
-export function ConfirmButton({
-  label,
-  spoken,
-  title,
-  verb,
-  kind = 'danger',
-  keys,
-  isReady = true,
-  work,
-  children,
-}: {
-  label: string;
-  spoken?: string;
-  title: string;
-  verb: string;
-  kind?: 'danger' | 'main';
-  keys?: string;
-  isReady?: boolean;
-  work: () => Promise<unknown>;
-  children: ComponentChildren;
-}) {
+type Look = Omit<Parameters<typeof Button>[0], 'type' | 'onPress'>;
+
+/** Opens a dialog, which gets the function that closes it. */
+export function DialogButton({
+  dialog,
+  ...look
+}: Look & { dialog: (close: () => void) => ComponentChildren }) {
   const [isOpen, setOpen] = useState(false);
-  const action = useAction(async () => {
-    await work();
-    setOpen(false);
-  });
-  const close = () => {
-    setOpen(false);
-    action.clear();
-  };
   return (
     <>
-      <Button keys={keys} label={spoken} onPress={() => setOpen(true)}>
-        {label}
-      </Button>
-      {isOpen && (
-        <FormDialog
-          title={title}
-          verb={verb}
-          kind={kind}
-          isReady={isReady}
-          action={action}
-          onClose={close}
-        >
-          {children}
-        </FormDialog>
-      )}
+      <Button {...look} onPress={() => setOpen(true)} />
+      {isOpen && dialog(() => setOpen(false))}
     </>
   );
 }
 
-/** Acts without confirmation and shows errors in a toast. */
-export function ActionButton({
+interface Work {
+  readonly work: () => Promise<unknown>;
+  /** Shown in a toast after the work. */
+  readonly told?: string | undefined;
+  readonly onDone?: (() => unknown) | undefined;
+}
+
+const workOf =
+  ({ work, told, onDone }: Work) =>
+  async () => {
+    await work();
+    if (told) toast(told);
+    await onDone?.();
+  };
+
+/**
+ * Asks for confirmation.
+ *
+ * @param props.verb such as `Delete`, also in the label of the button, `Delete…`
+ * @param props.what such as the name of a resource
+ * @param props.isRow the accessible name includes `what`, because other rows have the same button
+ * @param props.isReady false until the required fields are filled in
+ * @param props.children the consequences of the action
+ */
+export function ConfirmButton({
+  verb,
+  what,
+  label = `${verb}…`,
+  title = `${verb} ${what}?`,
+  isRow = false,
+  ...confirmation
+}: { verb: string; what: string; label?: string; title?: string; isRow?: boolean } & Omit<
+  Parameters<typeof Confirmation>[0],
+  'onClose' | 'title'
+>) {
+  return (
+    <DialogButton
+      label={isRow ? `${label.slice(0, -1)} ${what}` : undefined}
+      dialog={(close) => (
+        <Confirmation {...confirmation} verb={verb} title={title} onClose={close} />
+      )}
+    >
+      {label}
+    </DialogButton>
+  );
+}
+
+function Confirmation({
   work,
-  ...look
-}: Omit<Parameters<typeof Button>[0], 'type' | 'isRunning' | 'onPress'> & {
-  work: () => Promise<unknown>;
-}) {
-  const { run, isRunning } = useAction(() => work().catch(toastError));
+  told,
+  onDone,
+  kind = 'danger',
+  onClose,
+  ...form
+}: Work &
+  Pick<FormProps, 'verb' | 'kind' | 'isReady' | 'children'> & {
+    title: string;
+    onClose: () => void;
+  }) {
+  const action = useAction(async () => {
+    await workOf({ work, told, onDone })();
+    onClose();
+  });
+  return <FormDialog {...form} kind={kind} action={action} onClose={onClose} />;
+}
+
+/** On the page of a resource, which leads back to the list. */
+export function DeleteButton({
+  name,
+  list,
+  ...confirmation
+}: { name: string; list: string } & Pick<Parameters<typeof Confirmation>[0], 'work' | 'children'>) {
+  return (
+    <ConfirmButton
+      {...confirmation}
+      verb="Delete"
+      what={name}
+      told={`${name} was deleted.`}
+      onDone={() => navigate(projectPath(list))}
+    />
+  );
+}
+
+/** Acts without confirmation and shows errors in a toast. */
+export function ActionButton({ work, told, onDone, ...look }: Omit<Look, 'isRunning'> & Work) {
+  const { run, isRunning } = useAction(() => workOf({ work, told, onDone })().catch(toastError));
   return <Button {...look} isRunning={isRunning} onPress={run} />;
 }

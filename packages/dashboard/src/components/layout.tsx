@@ -20,7 +20,6 @@ interface Look {
   readonly keys?: string | undefined;
 }
 
-/** Disabled while `isRunning`, at the same size. */
 export function Button({
   kind = 'plain',
   children,
@@ -34,7 +33,6 @@ export function Button({
 }: Look & {
   isRunning?: boolean;
   isDisabled?: boolean;
-  /** For a toggle button. */
   isPressed?: boolean;
   type?: 'button' | 'submit';
   onPress?: (() => void) | undefined;
@@ -56,13 +54,32 @@ export function Button({
   );
 }
 
+/** Within the project. */
+export function Link({
+  to,
+  label,
+  children,
+}: {
+  to: string;
+  label?: string;
+  children: ComponentChildren;
+}) {
+  return (
+    <a href={projectHref(to)} aria-label={label}>
+      {children}
+    </a>
+  );
+}
+
+/** `to` is within the project. */
 export function ButtonLink({
   kind = 'plain',
   children,
   label,
   keys,
-  href,
-}: Look & { href: string }) {
+  to = '',
+  href = projectHref(to),
+}: Look & { to?: string; href?: string }) {
   return (
     <a
       ref={usePress<HTMLAnchorElement>({ keys, label, children })}
@@ -94,15 +111,6 @@ function usePress<Pressed extends HTMLElement>({ keys, label, children }: Labell
   return pressed;
 }
 
-/** Also opened by the key `n`. As in `<NewLink what="endpoint" path="/endpoints/new" />`. */
-export function NewLink({ what, path }: { what: string; path: string }) {
-  return (
-    <ButtonLink kind="main" keys="n" href={projectHref(path)}>
-      {`New ${what}`}
-    </ButtonLink>
-  );
-}
-
 /**
  * The heading is also the window title.
  *
@@ -111,13 +119,15 @@ export function NewLink({ what, path }: { what: string; path: string }) {
  */
 export function Page({
   title,
-  above,
+  list,
+  above = list && <a href={projectHref(listPath(list))}>{list}</a>,
   actions,
   isFull = false,
   children,
 }: {
   title: string;
-  /** The parent of the page, such as a link to the list. */
+  /** The title of the list that the page belongs to, such as `Event types`. */
+  list?: string | undefined;
   above?: ComponentChildren;
   actions?: ComponentChildren;
   isFull?: boolean;
@@ -138,6 +148,11 @@ export function Page({
       {children}
     </div>
   );
+}
+
+/** Within the project, such as `/event-types`. */
+export function listPath(title: string): string {
+  return `/${title.toLowerCase().replace(' ', '-')}`;
 }
 
 export function Panel({
@@ -161,6 +176,20 @@ export function Panel({
   );
 }
 
+type TabLinks = readonly (readonly [name: string, label: string, to: string])[];
+
+export function LinkTabs({ label, tabs, shown }: { label: string; tabs: TabLinks; shown: string }) {
+  return (
+    <nav class="tabs" aria-label={label}>
+      {tabs.map(([name, text, to]) => (
+        <a key={name} href={projectHref(to)} aria-current={name === shown ? 'page' : undefined}>
+          {text}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
 /** The query parameter called `name` contains the selected tab. */
 export function Tabs({
   name,
@@ -169,7 +198,6 @@ export function Tabs({
 }: {
   name: string;
   label: string;
-  /** The first tab needs no query parameter. */
   tabs: readonly (readonly [value: string, label: string])[];
 }) {
   const shown = tabValue(name, tabs);

@@ -4,9 +4,8 @@ import { isRawNumber } from '../format/exact-json.js';
 import { Button } from './layout.js';
 
 /** Tabs without content are left out. */
-export type Form = readonly [label: string, content: ComponentChildren];
+type Form = readonly [label: string, content: ComponentChildren];
 
-/** Shows one form at a time. */
 export function Payload({ label, forms }: { label: string; forms: readonly (Form | false)[] }) {
   const known = forms.filter((form) => form !== false);
   const [chosen, setChosen] = useState('');
@@ -30,9 +29,7 @@ export function Payload({ label, forms }: { label: string; forms: readonly (Form
   );
 }
 
-/** Open at first. */
 const OPEN_LEVELS = 3;
-/** Rendered until the user asks for more. */
 const MEMBERS = 100;
 
 /** Objects and arrays fold. A tooltip names the path of each member. */

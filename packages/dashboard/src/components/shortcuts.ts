@@ -4,15 +4,12 @@ import { useEffect, useRef } from 'preact/hooks';
 interface Shortcut {
   /** A key, such as `j` or `?`, or a sequence of two, such as `g e`. */
   readonly keys: string;
-  /** In the help, such as `Next row`. */
   readonly label: string;
   readonly run: () => void;
 }
 
-/** Newest first. */
 export const shortcuts = signal<readonly Shortcut[]>([]);
 
-/** Between two keys of a sequence. */
 const PAUSE_MS = 1_000;
 let first: { readonly key: string; readonly atMs: number } | undefined;
 
@@ -47,7 +44,6 @@ function isTyping(target: EventTarget | undefined): boolean {
   );
 }
 
-/** While the component is mounted. */
 export function useShortcuts(offered: readonly Shortcut[]): void {
   const latest = useRef(offered);
   latest.current = offered;

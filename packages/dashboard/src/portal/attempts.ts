@@ -1,9 +1,7 @@
 import type { DeliveryAttempt } from '@gateway/client';
 import { milliseconds } from '../format/time.js';
 
-/** For the owner of an endpoint. */
 export interface FailureWords {
-  /** For badges and rows. */
   readonly label: string;
   readonly sentence: string;
   readonly remedy: string;
@@ -51,7 +49,6 @@ const STATUSES: Readonly<Record<number, readonly [name: string, remedy?: string]
   504: ['Gateway Timeout', CHECK_APPLICATION],
 };
 
-/** TLS errors of the owner's server. */
 const TLS: Readonly<Partial<Record<NonNullable<FailedAttempt['error_code']>, string>>> = {
   certificate_expired: 'its certificate has expired',
   certificate_not_yet_valid: 'its certificate is not valid yet',
@@ -172,7 +169,6 @@ export function failureWords(attempt: FailedAttempt): FailureWords {
   return { label: failureLabel(kind, status), ...words(attempt) };
 }
 
-/** In a few words. */
 export function failureLabel(kind: string | null, status: number | null): string {
   return status === null ? (FAILURES[kind ?? '']?.label ?? 'no answer') : String(status);
 }

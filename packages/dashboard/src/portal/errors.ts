@@ -6,7 +6,6 @@ const UNREACHABLE = 'We cannot be reached. Check your connection, then try again
 const FAILED = 'Something went wrong. Reload the page. If it happens again, contact us.';
 const DENIED = 'This link does not allow that.';
 
-/** For users of portal links, by the API's error codes. */
 const SENTENCES: Readonly<Record<string, string>> = {
   not_found: 'Not found: it may have been deleted, or the link is wrong.',
   forbidden: DENIED,

@@ -55,7 +55,6 @@ const DISCARDS: Readonly<Record<NonNullable<EventDelivery['discard_reason']>, St
   function: { remark: 'not sent', sentence: 'This message was not meant for this endpoint.' },
 };
 
-/** For the endpoint's owner. */
 export function deliveryWords({
   status,
   waits_for: wait,
@@ -96,7 +95,6 @@ const INACTIVE: Readonly<Record<NonNullable<Endpoint['inactive_reason']>, string
   failing: 'Your server accepted no message for days, so we deactivated this endpoint.',
 };
 
-/** For the endpoint's owner. */
 export function inactiveSentence({
   inactive_reason: reason,
 }: Pick<Endpoint, 'inactive_reason'>): string {

@@ -15,7 +15,6 @@ const place = signal<Address>(
   typeof location === 'undefined' ? { path: '/', search: '' } : current(),
 );
 
-/** Without the root. */
 export const path = computed(() => place.value.path);
 
 /** Contains the filters, so that links and the back button restore them. */
@@ -64,7 +63,6 @@ export function setQuery(
     navigate(place.value.path + (search ? `?${search}` : ''), { replace });
 }
 
-/** Follows the browser's history and links on pages. */
 export function startRouter(): void {
   addEventListener('popstate', () => (place.value = current()));
   document.addEventListener('click', (event) => {
@@ -101,7 +99,6 @@ function isPlainClick(event: MouseEvent): boolean {
 const PROJECT_PLACE = /^\/(projects|portal)\/([^/]+)/;
 const projectPlace = computed(() => PROJECT_PLACE.exec(path.value));
 
-/** Undefined outside projects. */
 export const projectId = computed(() => projectPlace.value?.[2]);
 
 export const isPortal = computed(() => projectPlace.value?.[1] === 'portal');

@@ -3,7 +3,8 @@ import type { ComponentType } from 'preact';
 type Params = Readonly<Record<string, string>>;
 
 export interface PageProps {
-  readonly params: Params;
+  /** From the path: the id or the name of the resource, if the page is about one. */
+  readonly id: string;
 }
 
 /** For a pattern such as `/projects/:project/events/:id`. Undefined if the path does not match. */

@@ -30,7 +30,6 @@ const FONTS: Readonly<Record<string, string>> = {
 const CONTRAST_MIN = 7;
 
 interface PortalTheme {
-  /** If undefined, the browser's. */
   readonly scheme: 'light' | 'dark' | undefined;
   /** Built from parsed values, so that no text of a link is inserted into CSS. */
   readonly properties: Readonly<Record<string, string>>;

@@ -1,7 +1,6 @@
 import { GatewayApiError, type Portal } from '@gateway/client';
 import { effect, signal } from '@preact/signals';
-import { api, refusals, setKey } from '../api/client.js';
-import { forgetResources } from '../api/read.js';
+import { api, forgetResources, refusals, setKey } from '../api/index.js';
 import { portalLink } from './portal-theme.js';
 
 /**

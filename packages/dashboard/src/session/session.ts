@@ -1,7 +1,6 @@
 import { GatewayApiError, type Project, type Session } from '@gateway/client';
 import { computed, effect, signal } from '@preact/signals';
-import { accountApi, refusals, setCsrfToken } from '../api/client.js';
-import { forgetResources } from '../api/read.js';
+import { accountApi, forgetResources, refusals, setCsrfToken } from '../api/index.js';
 import { isOwnPath, isPortal, path, projectId } from '../router/location.js';
 import { storeOf } from '../router/storage.js';
 import { portal } from './portal.js';
@@ -20,7 +19,6 @@ export async function readSession(): Promise<void> {
   }
 }
 
-/** Rejects with the API's error. */
 export async function signIn(email: string, password: string): Promise<void> {
   begin(await accountApi().auth.login({ email, password }));
 }
@@ -28,7 +26,6 @@ export async function signIn(email: string, password: string): Promise<void> {
 /** Per tab: the page to return to after signing in at the provider. */
 const LEFT = 'gateway-left';
 
-/** Rejects with the API's error. */
 export async function leaveForProvider(): Promise<void> {
   const { url } = await accountApi().auth.startOidc();
   sessionStorage.setItem(LEFT, path.value + location.search);
@@ -53,7 +50,6 @@ export async function signOut(): Promise<void> {
   end();
 }
 
-/** For example after an invitation. */
 export function begin(begun: Session): void {
   setCsrfToken(begun.csrf_token);
   sessionProblem.value = undefined;
@@ -67,7 +63,6 @@ function end(): void {
   session.value = null;
 }
 
-/** Ends the session once the server rejects it, which shows the sign-in page. */
 effect(() => {
   if (refusals.value > 0 && session.peek()) end();
 });
@@ -115,7 +110,6 @@ export function rememberProject(id: string): void {
 export type MemberRole = Session['organisations'][number]['role'];
 const RANK: Readonly<Record<MemberRole, number>> = { viewer: 0, member: 1, admin: 2, owner: 3 };
 
-/** Undefined if unknown. */
 export function roleIn(organisationId: string | undefined): MemberRole | undefined {
   return session.value?.organisations.find(({ uid }) => uid === organisationId)?.role;
 }
@@ -140,7 +134,6 @@ export function mayManage(): boolean {
   return isPortal.value ? portal.value?.can_manage_endpoint === true : may('member');
 }
 
-/** Resending deliveries and sending test events. */
 export function maySend(): boolean {
   return isPortal.value || may('member');
 }

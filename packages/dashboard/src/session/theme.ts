@@ -23,7 +23,6 @@ export function showMark(): void {
   if (address && icon) icon.href = address;
 }
 
-/** Also stored in this browser. */
 export function chooseTheme(chosen: Theme): void {
   theme.value = chosen;
   const { dataset } = document.documentElement;

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ReadOptions } from '../../api/read.js';
 import { count } from '../../format/number.js';
 import { Problem, Progress } from '../feedback.js';
 import { Dialog } from '../form.js';
@@ -49,7 +50,6 @@ export function BatchButton({
   );
 }
 
-/** Counts the rows that match a filter and, after confirmation, processes them. */
 function BatchDialog({
   title,
   words: { what, counting = what, action, done: doneWords, held, left },
@@ -59,7 +59,6 @@ function BatchDialog({
 }: {
   title: string;
   words: BatchWords;
-  /** Shown below the counts and the result. */
   note?: ComponentChildren;
   step: RunStep;
   onClose: () => void;
@@ -125,91 +124,61 @@ function BatchDialog({
 
 /** The result of one request, which processes rows for some seconds. Omitted counts are 0. */
 interface BatchStep {
-  /** Rows processed or, in a dry run, to be processed. */
   readonly count: number;
   readonly left?: number;
-  /** Processed rows that wait for their endpoint. */
   readonly held?: number;
   readonly next: string | null;
 }
 
 type RunStep = (
-  options: { dry_run: boolean; after?: string },
-  signal: AbortSignal,
+  step: { dry_run: boolean; after?: string },
+  options: ReadOptions,
 ) => Promise<BatchStep>;
-
-interface Batch {
-  readonly phase: 'counting' | 'counted' | 'running' | 'stopped' | 'done';
-  /** From the dry run. */
-  readonly found: typeof NOTHING;
-  readonly done: number;
-  readonly error: Error | undefined;
-  readonly start: () => void;
-  readonly stop: () => void;
-}
 
 const NOTHING = { count: 0, left: 0, held: 0 };
 
-/** Processes rows until all are done or the user stops it. */
-function useBatch(step: RunStep): Batch {
-  const [state, setState] = useState<Omit<Batch, 'start' | 'stop'>>({
-    phase: 'counting',
-    found: NOTHING,
-    done: 0,
-    error: undefined,
-  });
-  const latest = useRef(step);
-  latest.current = step;
+interface BatchState {
+  readonly phase: 'counting' | 'counted' | 'running' | 'stopped' | 'done';
+  readonly found: typeof NOTHING;
+  readonly done: number;
+  readonly error?: Error | undefined;
+}
+
+function useBatch(step: RunStep) {
+  const [state, setState] = useState<BatchState>({ phase: 'counting', found: NOTHING, done: 0 });
+  const update = (change: Partial<BatchState>) => setState((it) => ({ ...it, ...change }));
   const closing = useRef(new AbortController());
 
-  const each = async (
-    isDry: boolean,
-    tell: (sum: typeof NOTHING) => void,
-    signal: AbortSignal,
-  ): Promise<void> => {
-    let sum = NOTHING;
-    for (let after: string | null | undefined; after !== null && !signal.aborted;) {
-      const { next, ...counts } = await latest.current(
-        { dry_run: isDry, ...(after ? { after } : {}) },
-        signal,
-      );
-      sum = {
-        count: sum.count + counts.count,
-        left: sum.left + (counts.left ?? 0),
-        held: sum.held + (counts.held ?? 0),
-      };
-      tell(sum);
-      after = next;
-    }
-  };
-  const run = (isDry: boolean) => {
+  const run = async (isDry: boolean): Promise<void> => {
     const { signal } = (closing.current = new AbortController());
-    const end = isDry ? 'counted' : 'done';
-    each(
-      isDry,
-      (sum) => setState((it) => ({ ...it, ...(isDry ? { found: sum } : { done: sum.count }) })),
-      signal,
-    ).then(
-      () => setState((it) => ({ ...it, phase: signal.aborted ? 'stopped' : end })),
-      (error: unknown) =>
-        setState((it) => ({
-          ...it,
-          phase: 'stopped',
-          error: signal.aborted ? undefined : (error as Error),
-        })),
-    );
+    let sum = NOTHING;
+    try {
+      for (let after: string | null | undefined; after !== null && !signal.aborted;) {
+        const it = await step({ dry_run: isDry, ...(after && { after }) }, { signal });
+        sum = {
+          count: sum.count + it.count,
+          left: sum.left + (it.left ?? 0),
+          held: sum.held + (it.held ?? 0),
+        };
+        update(isDry ? { found: sum } : { done: sum.count });
+        after = it.next;
+      }
+      update({ phase: signal.aborted ? 'stopped' : isDry ? 'counted' : 'done' });
+    } catch (error) {
+      update({ phase: 'stopped', error: signal.aborted ? undefined : (error as Error) });
+    }
   };
 
   useEffect(() => {
-    run(true);
+    void run(true);
     return () => closing.current.abort();
   }, []);
 
   return {
     ...state,
     start: () => {
-      setState((it) => ({ ...it, phase: 'running', error: undefined }));
-      run(false);
+      update({ phase: 'running', error: undefined });
+      void run(false);
     },
     stop: () => closing.current.abort(),
   };

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { useDebounced } from '../../api/read.js';
+import { useDebounced } from '../../api/index.js';
 import { param, query, setQuery } from '../../router/location.js';
 import { Options, type Choices } from '../field.js';
 import { Button } from '../layout.js';
@@ -136,7 +136,6 @@ export interface Search {
   readonly event_type?: string;
 }
 
-/** The start of an id, or an event type. */
 export function searchOf(text: string): Search {
   const wanted = text.trim();
   if (wanted === '') return {};

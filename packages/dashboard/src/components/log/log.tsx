@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { param, setQuery } from '../../router/location.js';
+import { timeCell } from '../data.js';
 import { useRowKeys } from '../shortcuts.js';
 
 export interface LogColumn<Row> {
@@ -11,7 +12,6 @@ export interface LogColumn<Row> {
   /** On phones. Default: the first line. */
   readonly narrow?: 'second' | 'hidden';
   readonly isNumber?: boolean;
-  /** Beside the name, such as the time zone. */
   readonly note?: string;
   /** The rows are in the order of this column, so that its heading reverses them. */
   readonly isOrder?: boolean;
@@ -185,10 +185,17 @@ export function Log<Row extends { readonly uid: string }>({
   );
 }
 
+export const messageTime = {
+  name: 'Time',
+  ...timeCell('occurred_at', 'row'),
+  width: '8.5rem',
+  narrow: 'second',
+  isOrder: true,
+} as const;
+
 /** The order of ids, which begin with a time. */
 const BY_TIME = { by: '' };
 
-/** The oldest or smallest rows first. */
 export function isOldestFirst(): boolean {
   return param('sort') === 'ASC';
 }

@@ -40,7 +40,6 @@ function timeOf(name: string, text: string | null): Record<string, string> {
   return Number.isNaN(date.getTime()) ? {} : { [name]: date.toISOString() };
 }
 
-/** New rows can appear in the range. */
 export function isOpenEnded(): boolean {
   return !(query.value.get('range') === 'custom' && query.value.get('to'));
 }

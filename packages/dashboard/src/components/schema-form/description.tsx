@@ -1,5 +1,5 @@
 /** Backticks are rendered as code. */
-export function Description({ text }: { readonly text: string }) {
+export function Description({ text }: { text: string }) {
   return (
     <>
       {text

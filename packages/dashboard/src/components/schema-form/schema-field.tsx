@@ -173,11 +173,11 @@ function Choice({
   onChange,
   ...common
 }: Omit<Common, 'value' | 'onChange'> & {
-  readonly values: readonly unknown[];
-  readonly labels: Readonly<Record<string, string>>;
-  readonly byDefault: unknown;
-  readonly value: unknown;
-  readonly onChange: (value: unknown) => void;
+  values: readonly unknown[];
+  labels: Readonly<Record<string, string>>;
+  byDefault: unknown;
+  value: unknown;
+  onChange: (value: unknown) => void;
 }) {
   const none =
     byDefault === undefined
@@ -206,10 +206,7 @@ function Json({
   value,
   onChange,
   ...common
-}: Omit<Common, 'value' | 'onChange'> & {
-  readonly value: unknown;
-  readonly onChange: (value: unknown) => void;
-}) {
+}: Omit<Common, 'value' | 'onChange'> & { value: unknown; onChange: (value: unknown) => void }) {
   const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2));
   const change = (typed: string) => {
     setText(typed);

@@ -14,13 +14,11 @@ interface Props {
   readonly onChange: (value: Value) => void;
   /** The server's version, with stored secrets masked. */
   readonly stored?: Value;
-  /** From the last request, shown at its fields. */
   readonly error?: Error | undefined;
   /** In the request, such as `pub_sub.kafka`. Empty for the body. */
   readonly path: string;
   /** By field name. They replace generated inputs. */
   readonly widgets?: Readonly<Record<string, Widget>>;
-  /** The first field gets the focus. */
   readonly hasFocus?: boolean;
 }
 
@@ -89,10 +87,10 @@ function Group({
   error,
   children,
 }: {
-  readonly legend: string;
-  readonly schema: FormSchema;
-  readonly error: string | undefined;
-  readonly children: ComponentChildren;
+  legend: string;
+  schema: FormSchema;
+  error: string | undefined;
+  children: ComponentChildren;
 }) {
   const id = useId();
   return (

@@ -23,7 +23,6 @@ export interface FormSchema {
   readonly 'x-hidden'?: readonly string[];
   /** The meaning of null. */
   readonly 'x-unset'?: string;
-  /** Shown for values of `enum`. */
   readonly 'x-labels'?: Readonly<Record<string, string>>;
   /** `project` means not over a portal link. */
   readonly 'x-set-by'?: string;
@@ -74,7 +73,6 @@ export function labelOf(name: string, { title }: FormSchema): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Fields that apply to the object's current value. */
 export function fieldsOf(
   schema: FormSchema,
   value: Value,

@@ -1,8 +1,6 @@
 import type { PersonalKey } from '@gateway/client';
-import { useState } from 'preact/hooks';
-import { accountApi } from '../../api/client.js';
-import { useList } from '../../api/read.js';
-import { Button, Page, Panel } from '../../components/layout.js';
+import { accountApi, useList } from '../../api/index.js';
+import { DialogButton, Page, Panel } from '../../components/index.js';
 import { session } from '../../session/session.js';
 import { NewKey } from '../keys/key-dialog.js';
 import { KeyList } from '../keys/key-list.js';
@@ -15,7 +13,7 @@ const EVERYTHING = 'all my permissions';
 export default function AccountPage() {
   return (
     <Page title="Your account" above={session.value?.user.email}>
-      <div class="account-forms">
+      <div class="columns">
         <Profile />
         <Password />
       </div>
@@ -26,9 +24,8 @@ export default function AccountPage() {
 }
 
 function PersonalKeys() {
-  const [isNew, setNew] = useState(false);
-  const list = useList<PersonalKey>('personal API keys', (page, signal) =>
-    accountApi().users.listApiKeys(page, { signal }).page(),
+  const list = useList<PersonalKey>('personal API keys', (page, options) =>
+    accountApi().users.listApiKeys(page, options),
   );
   const ring: KeyRing = {
     label: 'Personal API keys',
@@ -44,14 +41,17 @@ function PersonalKeys() {
   return (
     <Panel
       title="Personal API keys"
-      actions={<Button onPress={() => setNew(true)}>New API key…</Button>}
+      actions={
+        <DialogButton dialog={(close) => <NewKey ring={ring} onClose={close} />}>
+          New API key…
+        </DialogButton>
+      }
     >
       <p class="muted">
         Personal API keys are for your own scripts and work in all your projects. Applications
         should use a project API key.
       </p>
       <KeyList ring={ring} />
-      {isNew && <NewKey ring={ring} onClose={() => setNew(false)} />}
     </Panel>
   );
 }

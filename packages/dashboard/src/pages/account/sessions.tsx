@@ -1,55 +1,51 @@
 import type { PersonalKey } from '@gateway/client';
-import { accountApi } from '../../api/client.js';
-import { useList } from '../../api/read.js';
-import { Badge, Paged, Table, timeColumn, type TableColumn } from '../../components/data.js';
-import { toast } from '../../components/feedback.js';
-import { ConfirmButton } from '../../components/form.js';
-import { Panel } from '../../components/layout.js';
+import { accountApi, useList } from '../../api/index.js';
+import {
+  Badge,
+  type TableColumns,
+  ConfirmButton,
+  Paged,
+  Panel,
+  Table,
+  timeCell,
+} from '../../components/index.js';
 import { session } from '../../session/session.js';
 import { stateOf } from '../keys/key-ring.js';
 
 export function Sessions() {
-  const list = useList<PersonalKey>('sessions', (page, signal) =>
-    accountApi().users.listSessions(page, { signal }).page(),
+  const list = useList<PersonalKey>('sessions', (page, options) =>
+    accountApi().users.listSessions(page, options),
   );
-  const columns: readonly TableColumn<PersonalKey>[] = [
-    {
-      name: 'Browser',
-      cell: ({ uid, name }) => (
-        <span title={name}>
-          {browserOf(name)}{' '}
-          {uid === session.value?.key_id && <Badge status="current" tone="info" />}
+  const columns: TableColumns<PersonalKey> = {
+    Browser: ({ uid, name }) => (
+      <span title={name}>
+        {browserOf(name)} {uid === session.value?.key_id && <Badge status="current" tone="info" />}
+      </span>
+    ),
+    'Signed in': timeCell('created_at', 'row'),
+    'Last used': timeCell('last_used_at', 'relative', '–'),
+    Expires: timeCell('expires_at'),
+    Actions: ({ uid, name }) =>
+      uid !== session.value?.key_id && (
+        <span class="row-actions">
+          <ConfirmButton
+            label="End…"
+            verb="End session"
+            title="End this session?"
+            what={`the session of ${browserOf(name)}`}
+            isRow
+            work={() => accountApi().users.revokeSession(uid)}
+            told="Session ended."
+            onDone={list.refresh}
+          >
+            <p>
+              The browser must sign in again. If you do not recognise this session, change your
+              password too.
+            </p>
+          </ConfirmButton>
         </span>
       ),
-    },
-    timeColumn('Signed in', 'created_at', 'row'),
-    timeColumn('Last used', 'last_used_at', 'relative', '–'),
-    timeColumn('Expires', 'expires_at'),
-    {
-      name: 'Actions',
-      cell: ({ uid, name }) =>
-        uid !== session.value?.key_id && (
-          <span class="row-actions">
-            <ConfirmButton
-              label="End…"
-              spoken={`End the session of ${browserOf(name)}`}
-              title="End this session?"
-              verb="End session"
-              work={async () => {
-                await accountApi().users.revokeSession(uid);
-                toast('Session ended.');
-                list.refresh();
-              }}
-            >
-              <p>
-                The browser must sign in again. If you do not recognise this session, change your
-                password too.
-              </p>
-            </ConfirmButton>
-          </span>
-        ),
-    },
-  ];
+  };
   return (
     <Panel title="Sessions">
       <Paged list={list} lines={2}>

@@ -1,7 +1,6 @@
 import type { AuditEntry } from '@gateway/client';
 import { own } from '../../format/text.js';
 
-/** By the first part of the action, with label and page. */
 export const RESOURCES: Readonly<
   Record<string, { readonly word: string; readonly page?: string }>
 > = {

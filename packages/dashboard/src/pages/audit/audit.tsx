@@ -1,21 +1,24 @@
 import type { AuditEntry } from '@gateway/client';
 import { useRef } from 'preact/hooks';
-import { accountApi, given } from '../../api/client.js';
-import { useList, useResource } from '../../api/read.js';
-import { Paged } from '../../components/data.js';
-import { Empty } from '../../components/feedback.js';
-import { byName } from '../../components/field.js';
-import { Page } from '../../components/layout.js';
-import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
-import { isOpenEnded, shownRange } from '../../components/log/time-range.js';
-import { useRowKeys } from '../../components/shortcuts.js';
+import { accountApi, given, useList, useResource } from '../../api/index.js';
+import {
+  byName,
+  Empty,
+  FilterBar,
+  FilterSelect,
+  isOpenEnded,
+  Page,
+  Paged,
+  shownRange,
+  useRowKeys,
+} from '../../components/index.js';
 import { param, query } from '../../router/location.js';
 import { may, projects } from '../../session/session.js';
 import { nameOf } from '../people/members.js';
 import {
   OrganisationSwitch,
-  shownOrganisation,
   type ShownOrganisation,
+  shownOrganisation,
 } from '../people/organisation.js';
 import { actionWords, RESOURCES } from './actions.js';
 import { Entry } from './entry.js';
@@ -45,11 +48,8 @@ export default function AuditPage() {
 function AuditLog({ organisation: { uid: id } }: { organisation: ShownOrganisation }) {
   const list = useList<AuditEntry>(
     `audit log ${id} ${query.value.toString()}`,
-    (page, signal) =>
-      accountApi()
-        .auditLog.list(id, { ...auditFilter(), ...page }, { signal })
-        .page(),
-    { everyMs: isOpenEnded() ? LIVE_MS : undefined },
+    (page, options) => accountApi().auditLog.list(id, { ...auditFilter(), ...page }, options),
+    isOpenEnded() ? LIVE_MS : undefined,
   );
   const entries = useRef<HTMLOListElement>(null);
   const focusRow = (index: number) => entries.current?.querySelectorAll('summary')[index]?.focus();
@@ -111,9 +111,9 @@ function WhatFilter() {
 
 /** A URL parameter can also select an API key or a former member. */
 function ActorFilter({ organisation }: { organisation: string }) {
-  const { data = [] } = useResource(`${organisation} members to filter by`, async (signal) => {
+  const { data = [] } = useResource(`${organisation} members to filter by`, async (options) => {
     const { content } = await accountApi()
-      .members.list(organisation, { perPage: MEMBERS_MAX }, { signal })
+      .members.list(organisation, { perPage: MEMBERS_MAX }, options)
       .page();
     return byName(content.map((member) => ({ uid: member.uid, name: nameOf(member) })));
   });

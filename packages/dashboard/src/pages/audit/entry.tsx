@@ -1,7 +1,14 @@
 import type { AuditEntry } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { Copyable, Facts, FullTime, Table, Time, type TableColumn } from '../../components/data.js';
-import { Button } from '../../components/layout.js';
+import {
+  Button,
+  type TableColumns,
+  Copyable,
+  Facts,
+  FullTime,
+  Table,
+  Time,
+} from '../../components/index.js';
 import { href, setQuery } from '../../router/location.js';
 import { projects } from '../../session/session.js';
 import { actionWords, pageOf, resourceName } from './actions.js';
@@ -13,10 +20,6 @@ const ACTORS = {
   process: 'server key',
 } as const;
 
-/**
- * One line. Expanded, it shows who made the change, from which address, and each value before and
- * after.
- */
 export function Entry({ entry, onFocus }: { entry: AuditEntry; onFocus: () => void }) {
   const [isOpen, setOpen] = useState(false);
   const { actor, action, created_at: at, address } = entry;
@@ -51,33 +54,26 @@ function Details({ entry }: { entry: AuditEntry }) {
     <div class="audit-details">
       <Changes changes={entry.changes} />
       <Facts
-        rows={[
-          ['Time', <FullTime at={at} />],
-          [
-            'Actor',
+        rows={{
+          Time: <FullTime at={at} />,
+          Actor: (
             <>
               {actor.name ?? ''} ({ACTORS[actor.type]}){' '}
               <Only label="All changes by this actor" filter={{ who: actor.id }} />
-            </>,
-          ],
-          ['API key', actor.key_id && <Copyable text={actor.key_id} what="key ID" />],
-          ['IP address', address],
-          [
-            'Resource',
-            resource && (
-              <>
-                {page ? <a href={href(page)}>{resourceName(entry)}</a> : resourceName(entry)}{' '}
-                <code>{action}</code> <Only label="History" filter={{ search: resource }} />
-              </>
-            ),
-          ],
-          ['Resource ID', resource && <Copyable text={resource} what="resource ID" />],
-          [
-            'Project',
-            project && (projects.value?.find(({ uid }) => uid === project)?.name ?? project),
-          ],
-          ['Request ID', <Copyable text={request} what="request ID" />],
-        ]}
+            </>
+          ),
+          'API key': actor.key_id && <Copyable text={actor.key_id} what="key ID" />,
+          'IP address': address,
+          Resource: resource && (
+            <>
+              {page ? <a href={href(page)}>{resourceName(entry)}</a> : resourceName(entry)}{' '}
+              <code>{action}</code> <Only label="History" filter={{ search: resource }} />
+            </>
+          ),
+          'Resource ID': resource && <Copyable text={resource} what="resource ID" />,
+          Project: project && (projects.value?.find(({ uid }) => uid === project)?.name ?? project),
+          'Request ID': <Copyable text={request} what="request ID" />,
+        }}
       />
     </div>
   );
@@ -91,23 +87,21 @@ function Only({ label, filter }: { label: string; filter: Readonly<Record<string
   );
 }
 
-type ChangeRow = Change & { readonly uid: string };
-
 function Changes({ changes }: Pick<AuditEntry, 'changes'>) {
-  const rows = changesOf(changes).map((it) => ({ ...it, uid: it.field }));
+  const rows = changesOf(changes);
   if (rows.length === 0) return <p class="muted">No values changed.</p>;
   return (
     <div class="changes">
-      <Table label="Changes" columns={columns} rows={rows} />
+      <Table label="Changes" columns={columns} rows={rows} idOf={({ field }) => field} />
     </div>
   );
 }
 
-const columns: readonly TableColumn<ChangeRow>[] = [
-  { name: 'Field', cell: ({ field }) => <code>{field}</code> },
-  { name: 'Before', cell: ({ before }) => before !== undefined && <del>{before}</del> },
-  { name: 'After', cell: ({ after }) => after !== undefined && <ins>{after}</ins> },
-];
+const columns: TableColumns<Change> = {
+  Field: ({ field }) => <code>{field}</code>,
+  Before: ({ before }) => before !== undefined && <del>{before}</del>,
+  After: ({ after }) => after !== undefined && <ins>{after}</ins>,
+};
 
 /** A side without a value is undefined. */
 interface Change {

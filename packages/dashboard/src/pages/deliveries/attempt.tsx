@@ -1,5 +1,5 @@
 import type { DeliveryAttempt } from '@gateway/client';
-import { Badge, Code, Time } from '../../components/data.js';
+import { Badge, Code, Time } from '../../components/index.js';
 import { headerLines } from '../../format/json.js';
 import { milliseconds } from '../../format/time.js';
 import { failureWords } from '../../portal/attempts.js';
@@ -13,7 +13,6 @@ export function answerOf(attempt: DeliveryAttempt): string {
   return status === null ? (error ?? 'no response') : String(status);
 }
 
-/** `isOpen` expands the response. */
 export function Attempt({ attempt, isOpen }: { attempt: DeliveryAttempt; isOpen: boolean }) {
   const {
     number,
@@ -36,7 +35,7 @@ export function Attempt({ attempt, isOpen }: { attempt: DeliveryAttempt; isOpen:
       </summary>
       {isPortal.value ? <OwnerProblem attempt={attempt} /> : <AttemptProblem attempt={attempt} />}
       {headers !== null && (
-        <div class="attempt-sides">
+        <div class="columns attempt-sides">
           {isBodyEmpty ? (
             <p class="muted">The response had no body.</p>
           ) : (
@@ -53,7 +52,6 @@ export function Attempt({ attempt, isOpen }: { attempt: DeliveryAttempt; isOpen:
   );
 }
 
-/** Why nothing was sent, why there was no response, or what was wrong with it. */
 function AttemptProblem({ attempt }: { attempt: DeliveryAttempt }) {
   const { url, error, error_class: kind, response_headers: headers } = attempt;
   if (kind === 'function') {

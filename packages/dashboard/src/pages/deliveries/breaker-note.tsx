@@ -1,12 +1,9 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api/client.js';
-import { Time } from '../../components/data.js';
-import { toast } from '../../components/feedback.js';
-import { ActionButton } from '../../components/form.js';
+import { api } from '../../api/index.js';
+import { ActionButton, Time, toast } from '../../components/index.js';
 import { isPortal } from '../../router/location.js';
 import { mayManage } from '../../session/session.js';
 
-/** By an open circuit breaker. */
 export interface HeldBack {
   readonly endpoint_id: string;
   readonly endpoint_name: string | null;
@@ -21,7 +18,6 @@ export async function behindBreaker(endpointId: string): Promise<HeldBack | unde
     : undefined;
 }
 
-/** Shown after a breaker was closed. */
 export const CLOSED = {
   project: 'Circuit breaker closed. Waiting deliveries are being sent.',
   owner: 'Waiting messages are being sent.',
@@ -38,7 +34,6 @@ function openSentence([name = '', ...others]: readonly string[]): string {
     : `The circuit breakers of ${count} endpoints are open`;
 }
 
-/** Lists the open breakers that hold deliveries back, with a button to close them. */
 export function BreakerNote({ behind }: { behind: readonly HeldBack[] }) {
   const [isClosed, setClosed] = useState(false);
   const [first] = behind;

@@ -1,20 +1,12 @@
 import type { DeliveryAttempt } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { Table, type TableColumn } from '../../components/data.js';
-import { Select } from '../../components/field.js';
+import { type TableColumns, Select, Table } from '../../components/index.js';
 import { headerLines } from '../../format/json.js';
 import { localTime, milliseconds } from '../../format/time.js';
 import { failureWords } from '../../portal/attempts.js';
 import { isPortal } from '../../router/location.js';
 import { answerOf } from './attempt.js';
 
-interface Row {
-  readonly uid: string;
-  readonly one: string;
-  readonly other: string;
-}
-
-/** Folded. */
 export function Comparison({ attempts }: { attempts: readonly DeliveryAttempt[] }) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -32,12 +24,11 @@ function Compared({ attempts }: { attempts: readonly DeliveryAttempt[] }) {
     attempts.find(({ uid }) => uid === chosen[side]) ?? attempts[side === 0 ? 1 : 0]!;
   const [one, other] = [find(0), find(1)];
   const options = attempts.map(({ uid, number }) => [uid, `Attempt ${number}`] as const);
-  const rows = rowsOf(one, other);
-  const columns: readonly TableColumn<Row>[] = [
-    { name: 'Field', cell: ({ uid }) => uid },
-    { name: `Attempt ${one.number}`, cell: (row) => <pre class="compared">{row.one}</pre> },
-    { name: `Attempt ${other.number}`, cell: (row) => <pre class="compared">{row.other}</pre> },
-  ];
+  const columns: TableColumns<readonly [field: string, one: string, other: string]> = {
+    Field: ([field]) => field,
+    [`Attempt ${one.number}`]: ([, text]) => <pre class="compared">{text}</pre>,
+    [`Attempt ${other.number}`]: ([, , text]) => <pre class="compared">{text}</pre>,
+  };
   return (
     <>
       <div class="field-row">
@@ -54,7 +45,12 @@ function Compared({ attempts }: { attempts: readonly DeliveryAttempt[] }) {
           onChange={(uid) => setChosen([one.uid, uid])}
         />
       </div>
-      <Table label="Comparison" columns={columns} rows={rows} />
+      <Table
+        label="Comparison"
+        columns={columns}
+        rows={rowsOf(one, other)}
+        idOf={([field]) => field}
+      />
     </>
   );
 }
@@ -65,8 +61,7 @@ function errorOf(attempt: DeliveryAttempt): string {
   return attempt.error ?? '–';
 }
 
-/** The requests differ only in time and URL. */
-function rowsOf(one: DeliveryAttempt, other: DeliveryAttempt): Row[] {
+function rowsOf(one: DeliveryAttempt, other: DeliveryAttempt) {
   const facts: readonly (readonly [string, (it: DeliveryAttempt) => string])[] = [
     ['Response', answerOf],
     ['Error', errorOf],
@@ -77,6 +72,6 @@ function rowsOf(one: DeliveryAttempt, other: DeliveryAttempt): Row[] {
     ['Response body', ({ response_body: body }) => body ?? '–'],
   ];
   return facts
-    .map(([uid, textOf]) => ({ uid, one: textOf(one), other: textOf(other) }))
-    .filter((row) => row.one !== row.other);
+    .map(([field, textOf]) => [field, textOf(one), textOf(other)] as const)
+    .filter(([, before, after]) => before !== after);
 }

@@ -1,55 +1,54 @@
 import type { EventDelivery } from '@gateway/client';
-import { useState } from 'preact/hooks';
-import { api } from '../../api/client.js';
-import { Badge, Time, timeColumn } from '../../components/data.js';
-import { ButtonLink, Page } from '../../components/layout.js';
-import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
-import { LiveLog } from '../../components/log/live-log.js';
-import type { LogColumn } from '../../components/log/log.js';
+import { api } from '../../api/index.js';
+import {
+  Badge,
+  ButtonLink,
+  FilterSelect,
+  Link,
+  ListPage,
+  type LogColumn,
+  messageTime,
+  Time,
+} from '../../components/index.js';
 import { milliseconds, rowTime } from '../../format/time.js';
 import { failureLabel } from '../../portal/attempts.js';
 import { deliveryWords } from '../../portal/states.js';
-import { isPortal, param, projectHref } from '../../router/location.js';
-import { deliveryFilter, EndpointFilter, STATUSES } from './delivery-filter.js';
+import { isPortal, param } from '../../router/location.js';
+import { EndpointFilter } from '../subscriptions/endpoint-names.js';
+import { deliveryFilter, STATUSES } from './delivery-filter.js';
 import { ResendAll, resendNow } from './resend.js';
 
 export default function DeliveryLog() {
-  const [round, setRound] = useState(0);
   return (
-    <Page title="Deliveries" isFull actions={<ResendAll onDone={() => setRound(round + 1)} />}>
-      <FilterBar searchHint={isPortal.value ? 'ID prefix' : 'Event type or ID prefix'}>
-        <FilterSelect name="status" label="Status" options={STATUSES} />
-        <EndpointFilter />
-      </FilterBar>
-      <PayloadNote />
-      <LiveLog<EventDelivery>
-        key={round}
-        label="Deliveries"
-        name="deliveries"
-        columns={columns}
-        load={(page, signal) =>
-          api()
-            .eventDeliveries.list({ ...deliveryFilter(), ...page }, { signal })
-            .page()
-        }
-        hrefOf={({ uid }) => projectHref(`/deliveries/${uid}`)}
-        rowKey={{ key: 'r', label: 'Resend the selected delivery', run: resendNow }}
-      >
-        {isPortal.value ? (
+    <ListPage<EventDelivery>
+      title="Deliveries"
+      actions={(reload) => <ResendAll onDone={reload} />}
+      searchHint={isPortal.value ? 'ID prefix' : 'Event type or ID prefix'}
+      filters={
+        <>
+          <FilterSelect name="status" label="Status" options={STATUSES} />
+          <EndpointFilter />
+        </>
+      }
+      note={<PayloadNote />}
+      columns={columns}
+      load={(page, options) =>
+        api().eventDeliveries.list({ ...deliveryFilter(), ...page }, options)
+      }
+      rowKey={{ label: 'Resend the selected delivery', run: resendNow }}
+    >
+      {isPortal.value ? (
+        <p>Each message to one of your endpoints appears here, with the response of your server.</p>
+      ) : (
+        <>
           <p>
-            Each message to one of your endpoints appears here, with the response of your server.
+            Each event creates a delivery for every matching endpoint. Deliveries appear here as
+            they happen.
           </p>
-        ) : (
-          <>
-            <p>
-              Each event creates a delivery for every matching endpoint. Deliveries appear here as
-              they happen.
-            </p>
-            <ButtonLink href={projectHref('/events')}>View events</ButtonLink>
-          </>
-        )}
-      </LiveLog>
-    </Page>
+          <ButtonLink to="/events">View events</ButtonLink>
+        </>
+      )}
+    </ListPage>
   );
 }
 
@@ -60,12 +59,11 @@ function PayloadNote() {
   return (
     <p role="status">
       Deliveries are not searched by their data.{' '}
-      <a href={projectHref(`/events?search=${encodeURIComponent(search)}`)}>Search the events</a>
+      <Link to={`/events?search=${encodeURIComponent(search)}`}>Search the events</Link>
     </p>
   );
 }
 
-/** Why the delivery waits or has ended. */
 function Remark({ row }: { row: EventDelivery }) {
   if (isPortal.value) return <OwnerRemark row={row} />;
   const { reason, next_attempt_at: next, waits_for: wait } = row;
@@ -146,10 +144,5 @@ const columns: readonly LogColumn<EventDelivery>[] = [
       </span>
     ),
   },
-  {
-    ...timeColumn('Time', 'occurred_at', 'row'),
-    width: '8.5rem',
-    narrow: 'second',
-    isOrder: true,
-  },
+  messageTime,
 ];

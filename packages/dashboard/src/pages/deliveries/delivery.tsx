@@ -1,15 +1,22 @@
 import type { DeliveryAttempt, EventDelivery, SentEvent } from '@gateway/client';
-import type { ComponentChildren } from 'preact';
-import { api } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { Badge, Code, Copyable, Facts, FullTime } from '../../components/data.js';
-import { Loaded } from '../../components/feedback.js';
-import { Page, Panel } from '../../components/layout.js';
-import { Payload, Tree } from '../../components/payload.js';
+import { api, useResource } from '../../api/index.js';
+import {
+  Badge,
+  Code,
+  Copyable,
+  Facts,
+  FullTime,
+  Link,
+  Loaded,
+  Panel,
+  Payload,
+  ResourcePage,
+  Tree,
+} from '../../components/index.js';
 import { headerLines } from '../../format/json.js';
 import { bytes } from '../../format/number.js';
 import { deliveryWords } from '../../portal/states.js';
-import { isPortal, projectHref } from '../../router/location.js';
+import { isPortal } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { Attempt } from './attempt.js';
 import { Comparison } from './comparison.js';
@@ -19,60 +26,58 @@ import { ResendButton } from './resend.js';
 const LIVE_MS = 1_500;
 const ENDED = ['success', 'failure', 'discarded'];
 
-export default function DeliveryPage({ params: { id = '' } }: PageProps) {
+export default function DeliveryPage({ id }: PageProps) {
   const key = `delivery ${id}`;
   const resource = useResource(
     key,
-    async (signal) => {
-      const delivery = await api().eventDeliveries.get(id, { signal });
-      const { content: attempts } = await api().eventDeliveries.listDeliveryAttempts(id, {
-        signal,
-      });
+    async (options) => {
+      const delivery = await api().eventDeliveries.get(id, options);
+      const { content: attempts } = await api().eventDeliveries.listDeliveryAttempts(id, options);
       return { delivery, attempts };
     },
-    { everyMs: LIVE_MS },
+    LIVE_MS,
   );
   const delivery = resource.data?.delivery;
-  const event = useResource(delivery && `${key} event ${delivery.is_transformed}`, (signal) =>
-    api().eventDeliveries.getEvent(id, { signal }),
+  const event = useResource(delivery && `${key} event ${delivery.is_transformed}`, (options) =>
+    api().eventDeliveries.getEvent(id, options),
   );
   return (
-    <Page
-      title={delivery ? (delivery.event_metadata.event_type ?? 'Delivery') : 'Delivery'}
-      above={<a href={projectHref('/deliveries')}>Deliveries</a>}
-      actions={delivery && <ResendButton delivery={delivery} onSent={resource.refresh} />}
+    <ResourcePage
+      resource={resource}
+      title={({ delivery: { event_metadata: it } }) => it.event_type ?? 'Delivery'}
+      name="Delivery"
+      list="Deliveries"
+      actions={({ delivery: it }) => <ResendButton delivery={it} onSent={resource.refresh} />}
     >
-      <Loaded resource={resource} lines={12}>
-        {({ delivery: shown, attempts }) => (
-          <div class="split">
-            <div>
-              <Panel
-                title="Payload"
-                actions={event.data && <span class="muted">{bytes(event.data.data_bytes)}</span>}
-              >
-                <Loaded resource={event} lines={5}>
-                  {(sent) => <SentPayload delivery={shown} event={sent} attempt={attempts[0]} />}
-                </Loaded>
-              </Panel>
-              <Panel title={`Attempts (${attempts.length})`}>
-                {attempts.length === 0 && <p class="muted">No request has been sent yet.</p>}
-                {attempts.length > 1 && <Comparison attempts={attempts} />}
-                <div class="attempts">
-                  {attempts.map((attempt, index) => (
-                    <Attempt key={attempt.uid} attempt={attempt} isOpen={index === 0} />
-                  ))}
-                </div>
-              </Panel>
-            </div>
-            <aside>
-              <Panel title="Delivery" actions={<Badge status={shown.status} />}>
-                <DeliveryFacts delivery={shown} />
-              </Panel>
-            </aside>
+      {({ delivery: shown, attempts }) => (
+        <div class="split">
+          <div>
+            <Panel
+              title="Payload"
+              actions={event.data && <span class="muted">{bytes(event.data.data_bytes)}</span>}
+            >
+              <Loaded resource={event} lines={5}>
+                {(sent) => <SentPayload delivery={shown} event={sent} attempt={attempts[0]} />}
+              </Loaded>
+            </Panel>
+            <Panel title={`Attempts (${attempts.length})`}>
+              {attempts.length === 0 && <p class="muted">No request has been sent yet.</p>}
+              {attempts.length > 1 && <Comparison attempts={attempts} />}
+              <div class="attempts">
+                {attempts.map((attempt, index) => (
+                  <Attempt key={attempt.uid} attempt={attempt} isOpen={index === 0} />
+                ))}
+              </div>
+            </Panel>
           </div>
-        )}
-      </Loaded>
-    </Page>
+          <aside>
+            <Panel title="Delivery" actions={<Badge status={shown.status} />}>
+              <DeliveryFacts delivery={shown} />
+            </Panel>
+          </aside>
+        </div>
+      )}
+    </ResourcePage>
   );
 }
 
@@ -121,51 +126,47 @@ function DeliveryFacts({ delivery }: { delivery: EventDelivery }) {
     next_attempt_at: next,
     recovered,
   } = delivery;
-  const rows: (readonly [string, ComponentChildren])[] = [
-    ['Endpoint', <EndpointLink delivery={delivery} />],
-    ['URL', endpoint.url && <span class="mono">{endpoint.url}</span>],
-    isPortal.value ? ['State', deliveryWords(delivery).sentence] : ['Reason', reason],
-    [
-      'Next attempt',
-      next ? (
-        <FullTime at={next} />
-      ) : ENDED.includes(status) || isPortal.value ? null : (
-        waiting(delivery)
-      ),
-    ],
-    [
-      'Event',
-      isPortal.value ? (
-        <span class="mono">{delivery.event_id}</span>
-      ) : (
-        <a href={projectHref(`/events/${delivery.event_id}`)}>{delivery.event_id}</a>
-      ),
-    ],
-    ['Function', delivery.is_transformed && !isPortal.value && <Transformed delivery={delivery} />],
-    ['Delivery ID', <Copyable text={delivery.uid} what="delivery ID" />],
-    ['Message time', <FullTime at={delivery.occurred_at} />],
-    ['Last updated', <FullTime at={delivery.updated_at} />],
-    [
-      'Repeated',
-      recovered > 0 && isPortal.value
-        ? 'Your server may have received it more than once, with the same webhook-id.'
-        : null,
-    ],
-    [
-      'Recovered',
-      recovered > 0 && !isPortal.value
-        ? `${recovered} ${recovered === 1 ? 'time' : 'times'} after an agent died; the endpoint may have received duplicates`
-        : null,
-    ],
-  ];
-  return <Facts rows={rows} />;
+  const times = recovered === 1 ? 'time' : 'times';
+  const isInPortal = isPortal.value;
+  return (
+    <Facts
+      rows={{
+        Endpoint: <EndpointLink delivery={delivery} />,
+        URL: endpoint.url && <span class="mono">{endpoint.url}</span>,
+        ...(isInPortal ? { State: deliveryWords(delivery).sentence } : { Reason: reason }),
+        'Next attempt': next ? (
+          <FullTime at={next} />
+        ) : (
+          !ENDED.includes(status) && !isInPortal && waiting(delivery)
+        ),
+        Event: isInPortal ? (
+          <span class="mono">{delivery.event_id}</span>
+        ) : (
+          <Link to={`/events/${delivery.event_id}`}>{delivery.event_id}</Link>
+        ),
+        Function: delivery.is_transformed && !isInPortal && <Transformed delivery={delivery} />,
+        'Delivery ID': <Copyable text={delivery.uid} what="delivery ID" />,
+        'Message time': <FullTime at={delivery.occurred_at} />,
+        'Last updated': <FullTime at={delivery.updated_at} />,
+        ...(recovered > 0 &&
+          (isInPortal
+            ? {
+                Repeated:
+                  'Your server may have received it more than once, with the same webhook-id.',
+              }
+            : {
+                Recovered: `${recovered} ${times} after an agent died; the endpoint may have received duplicates`,
+              })),
+      }}
+    />
+  );
 }
 
 function EndpointLink({ delivery: { endpoint_metadata: it } }: { delivery: EventDelivery }) {
   const name = it.name ?? it.uid;
   return (
     <>
-      {it.status === 'deleted' ? name : <a href={projectHref(`/endpoints/${it.uid}`)}>{name}</a>}
+      {it.status === 'deleted' ? name : <Link to={`/endpoints/${it.uid}`}>{name}</Link>}
       {it.status && it.status !== 'active' && (
         <>
           {' '}
@@ -180,13 +181,12 @@ function EndpointLink({ delivery: { endpoint_metadata: it } }: { delivery: Event
 function Transformed({ delivery: { subscription_id: id } }: { delivery: EventDelivery }) {
   return (
     <>
-      <a href={projectHref(`/subscriptions/${id}/function`)}>The function of the subscription</a>{' '}
-      transformed the data. The payload shows the result.
+      <Link to={`/subscriptions/${id}/function`}>The function of the subscription</Link> transformed
+      the data. The payload shows the result.
     </>
   );
 }
 
-/** An unfinished delivery without a next attempt time. */
 function waiting({ endpoint_metadata: endpoint, status }: EventDelivery): string {
   if (endpoint.status === 'paused') return 'held until the paused endpoint is activated';
   return status === 'processing' ? 'in progress' : 'as soon as an agent is available';

@@ -1,15 +1,19 @@
 import type { EventDelivery } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { useAction } from '../../api/change.js';
-import { api, given } from '../../api/client.js';
-import { Problem, toast, toastError } from '../../components/feedback.js';
-import { Dialog } from '../../components/form.js';
-import { Button } from '../../components/layout.js';
-import { BatchButton } from '../../components/log/batch-dialog.js';
-import { closedRange, rangeWords } from '../../components/log/time-range.js';
+import { api, given, useAction } from '../../api/index.js';
+import {
+  BatchButton,
+  Button,
+  closedRange,
+  FormDialog,
+  Problem,
+  rangeWords,
+  toast,
+  toastError,
+} from '../../components/index.js';
 import { isPortal, param } from '../../router/location.js';
 import { maySend } from '../../session/session.js';
-import { BreakerNote, behindBreaker, type HeldBack } from './breaker-note.js';
+import { behindBreaker, BreakerNote, type HeldBack } from './breaker-note.js';
 import { deliveryFilter } from './delivery-filter.js';
 
 const isWaiting = ({ status }: EventDelivery) => status === 'retry' || status === 'scheduled';
@@ -41,7 +45,6 @@ export function resendNow(delivery: EventDelivery): void {
     .catch(toastError);
 }
 
-/** Asks for confirmation if the delivery was successful. */
 export function ResendButton({
   delivery,
   onSent,
@@ -80,30 +83,22 @@ export function ResendButton({
       </Button>
       {action.error && !isAsked && <Problem error={action.error} />}
       {isAsked && (
-        <Dialog
+        <FormDialog
           title="Resend this delivery?"
+          verb="Resend"
+          action={action}
           onClose={() => setAsked(false)}
-          actions={
-            <>
-              <Button onPress={() => setAsked(false)}>Cancel</Button>
-              <Button kind="main" isRunning={action.isRunning} onPress={action.run}>
-                Resend
-              </Button>
-            </>
-          }
         >
-          {action.error && <Problem error={action.error} />}
           <p>
             The endpoint has already accepted this delivery. It receives a duplicate with the same{' '}
             <code>webhook-id</code>, which lets it detect the duplicate.
           </p>
-        </Dialog>
+        </FormDialog>
       )}
     </>
   );
 }
 
-/** These can be sent in bulk. */
 const SENDABLE = {
   failure: 'failed deliveries',
   discarded: 'discarded deliveries',
@@ -112,7 +107,6 @@ const SENDABLE = {
   waiting: 'deliveries waiting for their first attempt',
 };
 
-/** All that match the log's filters, by default the failed ones. */
 export function ResendAll({ onDone }: { onDone: () => void }) {
   const chosen = param('status');
   const status = (chosen || 'failure') as keyof typeof SENDABLE;
@@ -141,14 +135,14 @@ export function ResendAll({ onDone }: { onDone: () => void }) {
           ...given({ endpointId, event_type: eventType }),
         };
         const found = new Map<string, HeldBack>();
-        return async (options, signal) => {
+        return async (step, options) => {
           const {
             behind_breakers: breakers,
             due,
             held,
             left,
             next,
-          } = await api().eventDeliveries.batchRetry({ ...selection, ...options }, { signal });
+          } = await api().eventDeliveries.batchRetry({ ...selection, ...step }, options);
           for (const it of breakers) found.set(it.endpoint_id, it);
           setBehind([...found.values()]);
           return { count: due + held, held, left, next };

@@ -1,9 +1,7 @@
 import type { Endpoint } from '@gateway/client';
-import { api } from '../../api/client.js';
-import { toast } from '../../components/feedback.js';
-import { ActionButton, ConfirmButton } from '../../components/form.js';
-import { Button } from '../../components/layout.js';
-import { navigate, projectPath, query, setQuery } from '../../router/location.js';
+import { api } from '../../api/index.js';
+import { ActionButton, Button, DeleteButton } from '../../components/index.js';
+import { query, setQuery } from '../../router/location.js';
 import { mayManage, maySend } from '../../session/session.js';
 import { TestEvent } from './test-event.js';
 
@@ -11,8 +9,8 @@ export function EndpointActions({
   endpoint,
   onChange,
 }: {
-  readonly endpoint: Endpoint;
-  readonly onChange: () => void;
+  endpoint: Endpoint;
+  onChange: () => void;
 }) {
   const { uid, name, status } = endpoint;
   const isActive = status === 'active';
@@ -29,28 +27,17 @@ export function EndpointActions({
           <ActionButton
             keys="p"
             kind={isActive ? 'plain' : 'main'}
-            work={async () => {
-              await (isActive ? api().endpoints.pause(uid) : api().endpoints.activate(uid));
-              toast(
-                isActive
-                  ? `${name} is paused. Its deliveries are held.`
-                  : `${name} is active. Held deliveries are being sent.`,
-              );
-              onChange();
-            }}
+            work={() => (isActive ? api().endpoints.pause(uid) : api().endpoints.activate(uid))}
+            told={
+              isActive
+                ? `${name} is paused. Its deliveries are held.`
+                : `${name} is active. Held deliveries are being sent.`
+            }
+            onDone={onChange}
           >
             {isActive ? 'Pause' : 'Activate'}
           </ActionButton>
-          <ConfirmButton
-            label="Delete…"
-            title={`Delete ${name}?`}
-            verb="Delete"
-            work={async () => {
-              await api().endpoints.delete(uid);
-              toast(`${name} was deleted.`);
-              navigate(projectPath('/endpoints'));
-            }}
-          >
+          <DeleteButton name={name} list="/endpoints" work={() => api().endpoints.delete(uid)}>
             <p>
               This deletes the endpoint's subscriptions and discards its waiting deliveries. Past
               deliveries stay in the log.
@@ -61,7 +48,7 @@ export function EndpointActions({
                 not lost.
               </p>
             )}
-          </ConfirmButton>
+          </DeleteButton>
         </>
       )}
       {isTesting && (

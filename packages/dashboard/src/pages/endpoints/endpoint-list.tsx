@@ -1,23 +1,18 @@
-import type { Endpoint, GatewayClient } from '@gateway/client';
-import { api, given } from '../../api/client.js';
-import type { PageQuery } from '../../api/read.js';
-import { Badge, Time } from '../../components/data.js';
-import { ButtonLink, NewLink, Page } from '../../components/layout.js';
-import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
-import { LiveLog } from '../../components/log/live-log.js';
-import type { LogColumn } from '../../components/log/log.js';
+import type { Endpoint } from '@gateway/client';
+import { api, given, type ListQuery, type PageQuery, type ReadOptions } from '../../api/index.js';
+import {
+  anyOf,
+  Badge,
+  FilterSelect,
+  ListPage,
+  type LogColumn,
+  Muted,
+  Time,
+} from '../../components/index.js';
 import { compact, percent } from '../../format/number.js';
-import { isPortal, param, projectHref, projectId } from '../../router/location.js';
+import { isPortal, param } from '../../router/location.js';
 import { mayManage } from '../../session/session.js';
-import { attemptsOf } from './attempts.js';
-import { shareOf, stateOf, type Attempts } from './state.js';
-
-const STATUSES = [
-  ['', 'Any status'],
-  ['active', 'active'],
-  ['paused', 'paused'],
-  ['inactive', 'inactive'],
-] as const;
+import { attemptsOf, shareOf, stateOf, type Attempts } from './state.js';
 
 /** API states of the circuit breaker, joined with commas. */
 const BREAKERS = [
@@ -27,48 +22,43 @@ const BREAKERS = [
 ] as const;
 
 type BreakerState = NonNullable<Endpoint['circuit_breaker']>['state'];
-type EndpointQuery = NonNullable<Parameters<GatewayClient['endpoints']['list']>[0]>;
+type EndpointQuery = ListQuery<'endpoints'>;
 type ListedEndpoint = Endpoint & {
   readonly attempts: (Attempts & { readonly last_at: string }) | undefined;
 };
 
 export default function EndpointList() {
-  const mayCreate = mayManage();
   return (
-    <Page
+    <ListPage<ListedEndpoint>
       title="Endpoints"
-      isFull
-      actions={mayCreate && <NewLink what="endpoint" path="/endpoints/new" />}
+      creates={mayManage() && 'endpoint'}
+      searchHint={isPortal.value ? 'Name or URL' : 'Name, URL or owner'}
+      hasTime={false}
+      filters={
+        <>
+          <FilterSelect
+            name="status"
+            label="Status"
+            options={anyOf('Any status', ['active', 'paused', 'inactive'])}
+          />
+          {!isPortal.value && (
+            <FilterSelect name="breaker" label="Circuit breaker" options={BREAKERS} />
+          )}
+        </>
+      }
+      columns={isPortal.value ? columns.filter(({ name }) => name !== 'Owner') : columns}
+      load={read}
     >
-      <FilterBar searchHint={isPortal.value ? 'Name or URL' : 'Name, URL or owner'} hasTime={false}>
-        <FilterSelect name="status" label="Status" options={STATUSES} />
-        {!isPortal.value && (
-          <FilterSelect name="breaker" label="Circuit breaker" options={BREAKERS} />
-        )}
-      </FilterBar>
-      <LiveLog<ListedEndpoint>
-        label="Endpoints"
-        name={`${projectId.value} endpoints`}
-        columns={isPortal.value ? columns.filter(({ name }) => name !== 'Owner') : columns}
-        load={read}
-        hrefOf={({ uid }) => projectHref(`/endpoints/${uid}`)}
-      >
-        <p>
-          {isPortal.value
-            ? 'An endpoint is a URL of your server. We post a signed message to it when something happens that you subscribe to.'
-            : 'An endpoint is a URL that receives the events of its subscriptions. Requests are signed, and failed requests are retried.'}
-        </p>
-        {mayCreate && (
-          <ButtonLink kind="main" href={projectHref('/endpoints/new')}>
-            Create endpoint
-          </ButtonLink>
-        )}
-      </LiveLog>
-    </Page>
+      <p>
+        {isPortal.value
+          ? 'An endpoint is a URL of your server. We post a signed message to it when something happens that you subscribe to.'
+          : 'An endpoint is a URL that receives the events of its subscriptions. Requests are signed, and failed requests are retried.'}
+      </p>
+    </ListPage>
   );
 }
 
-async function read(page: PageQuery, signal: AbortSignal) {
+async function read(page: PageQuery, options: ReadOptions) {
   const breaker = param('breaker');
   const filter = given({
     status: param('status') as Endpoint['status'],
@@ -76,11 +66,11 @@ async function read(page: PageQuery, signal: AbortSignal) {
     q: param('search'),
     sortBy: param('by') as EndpointQuery['sortBy'],
   });
-  const list = api().endpoints.list({ ...page, ...filter }, { signal });
+  const list = api().endpoints.list({ ...page, ...filter }, options);
   const { content, pagination } = await list.page();
   const attempts = await attemptsOf(
     content.map(({ uid }) => uid),
-    signal,
+    options,
   );
   return {
     pagination,
@@ -134,12 +124,12 @@ const columns: readonly LogColumn<ListedEndpoint>[] = [
   },
 ];
 
-function State({ row }: { readonly row: ListedEndpoint }) {
+function State({ row }: { row: ListedEndpoint }) {
   const { label, tone } = stateOf(row, row.attempts);
   return <Badge status={label} tone={tone} />;
 }
 
-function Share({ attempts }: { readonly attempts: Attempts | undefined }) {
+function Share({ attempts }: { attempts: Attempts | undefined }) {
   const share = shareOf(attempts);
   if (share === undefined || !attempts) return <span class="muted">no requests</span>;
   return (
@@ -149,22 +139,17 @@ function Share({ attempts }: { readonly attempts: Attempts | undefined }) {
   );
 }
 
-function Remark({ row }: { readonly row: ListedEndpoint }) {
+function Remark({ row }: { row: ListedEndpoint }) {
   const { until, sentence } = stateOf(row, row.attempts);
   const reason = isPortal.value
     ? row.status === 'inactive'
       ? sentence
       : undefined
     : (row.status_reason ?? undefined);
+  if (!until) return <Muted text={reason} />;
   return (
     <span class="muted" title={reason}>
-      {until ? (
-        <>
-          next try <Time at={until} look="relative" />
-        </>
-      ) : (
-        reason
-      )}
+      next try <Time at={until} look="relative" />
     </span>
   );
 }

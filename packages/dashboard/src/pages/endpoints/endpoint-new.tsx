@@ -1,14 +1,18 @@
 import type { Endpoint } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { api } from '../../api/client.js';
-import { useAction } from '../../api/change.js';
-import { NewSecret } from '../../components/data.js';
-import { Problem } from '../../components/feedback.js';
-import { ButtonLink, Page, Panel } from '../../components/layout.js';
-import { TextField } from '../../components/field.js';
-import { Form } from '../../components/form.js';
-import type { Value } from '../../components/schema-form/schema.js';
-import { isPortal, projectHref } from '../../router/location.js';
+import { api, useAction } from '../../api/index.js';
+import {
+  ButtonLink,
+  Form,
+  Link,
+  NewSecret,
+  Page,
+  Panel,
+  Problem,
+  TextField,
+  type Value,
+} from '../../components/index.js';
+import { isPortal } from '../../router/location.js';
 import { typesOf } from '../subscriptions/subscription-draft.js';
 import { VerifySample } from './verify.js';
 import { EndpointFields, fieldsOf } from './form/endpoint-fields.js';
@@ -29,12 +33,12 @@ export default function EndpointNew() {
   });
   if (created) return <CreatedPage {...created} />;
   return (
-    <Page title="New endpoint" above={<a href={projectHref('/endpoints')}>Endpoints</a>}>
+    <Page title="New endpoint" list="Endpoints">
       <Panel title="Endpoint details">
         <Form
           action={create}
           verb="Create endpoint"
-          actions={<ButtonLink href={projectHref('/endpoints')}>Cancel</ButtonLink>}
+          actions={<ButtonLink to="/endpoints">Cancel</ButtonLink>}
         >
           <EndpointFields value={value} onChange={setValue} error={create.error}>
             <TextField
@@ -60,16 +64,9 @@ export default function EndpointNew() {
  * Returns an error instead of throwing it, because the endpoint exists and its secret must be
  * shown.
  */
-async function subscribed(
-  { uid, name }: Endpoint,
-  types: readonly string[],
-): Promise<{ problem?: Error }> {
+async function subscribed({ uid, name }: Endpoint, event_types: readonly string[]) {
   try {
-    await api().subscriptions.create({
-      name,
-      endpoint_id: uid,
-      filter_config: { event_types: types },
-    });
+    await api().subscriptions.create({ name, endpoint_id: uid, filter_config: { event_types } });
     return {};
   } catch (error) {
     return { problem: error as Error };
@@ -78,7 +75,7 @@ async function subscribed(
 
 function CreatedPage({ endpoint: { uid, name, secrets }, problem }: Created) {
   return (
-    <Page title={name} above={<a href={projectHref('/endpoints')}>Endpoints</a>}>
+    <Page title={name} list="Endpoints">
       <Panel title="Endpoint created">
         <NewSecret what="secret" secret={secrets[0]?.value ?? ''}>
           <p>
@@ -97,15 +94,15 @@ function CreatedPage({ endpoint: { uid, name, secrets }, problem }: Created) {
           <Problem error={problem}>
             <p>
               The endpoint has no subscription yet.{' '}
-              <a href={projectHref(`/subscriptions/new?endpoint=${uid}`)}>Add subscription</a>
+              <Link to={`/subscriptions/new?endpoint=${uid}`}>Add subscription</Link>
             </p>
           </Problem>
         )}
         <div class="form-actions">
-          <ButtonLink kind="main" href={projectHref(`/endpoints/${uid}?test=1`)}>
+          <ButtonLink kind="main" to={`/endpoints/${uid}?test=1`}>
             Send test event
           </ButtonLink>
-          <ButtonLink href={projectHref(`/endpoints/${uid}`)}>Open endpoint</ButtonLink>
+          <ButtonLink to={`/endpoints/${uid}`}>Open endpoint</ButtonLink>
         </div>
       </Panel>
     </Page>

@@ -1,56 +1,151 @@
-import { api } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { Loaded } from '../../components/feedback.js';
-import { Page } from '../../components/layout.js';
-import { projectHref, projectId } from '../../router/location.js';
+import type { Endpoint, Subscription } from '@gateway/client';
+import { api, useResource } from '../../api/index.js';
+import {
+  ActionButton,
+  Badge,
+  ButtonLink,
+  type TableColumns,
+  Link,
+  Loaded,
+  Panel,
+  ResourcePage,
+  Table,
+  Time,
+} from '../../components/index.js';
+import { isPortal } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
+import { mayManage } from '../../session/session.js';
+import { filterWords } from '../subscriptions/subscription-draft.js';
+import { CLOSED } from '../deliveries/breaker-note.js';
 import { EndpointActions } from './actions.js';
-import { attemptsOf } from './attempts.js';
 import { Health } from './health.js';
 import { Secrets } from './secrets.js';
 import { Settings } from './settings.js';
-import { StateLine } from './state-line.js';
-import { Subscriptions } from './subscriptions.js';
+import { attemptsOf, stateOf, type Attempts } from './state.js';
 
 const LIVE_MS = 3_000;
 
-export default function EndpointPage({ params: { id = '' } }: PageProps) {
+export default function EndpointPage({ id }: PageProps) {
   const resource = useResource(
-    `${projectId.value} endpoint ${id} with attempts`,
-    async (signal) => {
+    `endpoint ${id} with attempts`,
+    async (options) => {
       const [endpoint, attempts] = await Promise.all([
-        api().endpoints.get(id, { signal }),
-        attemptsOf([id], signal),
+        api().endpoints.get(id, options),
+        attemptsOf([id], options),
       ]);
       return { endpoint, attempts: attempts.get(id) };
     },
-    { everyMs: LIVE_MS },
+    LIVE_MS,
   );
   const { refresh } = resource;
-  const shown = resource.data?.endpoint;
   return (
-    <Page
-      title={shown?.name ?? 'Endpoint'}
-      above={<a href={projectHref('/endpoints')}>Endpoints</a>}
-      actions={shown && <EndpointActions endpoint={shown} onChange={refresh} />}
+    <ResourcePage
+      resource={resource}
+      title={({ endpoint }) => endpoint.name}
+      name="Endpoint"
+      list="Endpoints"
+      actions={({ endpoint }) => <EndpointActions endpoint={endpoint} onChange={refresh} />}
     >
-      <Loaded resource={resource} lines={12}>
-        {({ endpoint, attempts }) => (
-          <>
-            <StateLine endpoint={endpoint} attempts={attempts} onChange={refresh} />
-            <Health id={id} />
-            <Subscriptions endpointId={id} />
-            <div class="split">
-              <div>
-                <Settings endpoint={endpoint} onChange={refresh} />
-              </div>
-              <aside>
-                <Secrets endpoint={endpoint} onChange={refresh} />
-              </aside>
+      {({ endpoint, attempts }) => (
+        <>
+          <StateLine endpoint={endpoint} attempts={attempts} onChange={refresh} />
+          <Health id={id} />
+          <Subscriptions endpointId={id} />
+          <div class="split">
+            <div>
+              <Settings endpoint={endpoint} onChange={refresh} />
             </div>
-          </>
-        )}
-      </Loaded>
-    </Page>
+            <aside>
+              <Secrets endpoint={endpoint} onChange={refresh} />
+            </aside>
+          </div>
+        </>
+      )}
+    </ResourcePage>
   );
 }
+
+function StateLine({
+  endpoint,
+  attempts,
+  onChange,
+}: {
+  endpoint: Endpoint;
+  attempts: Attempts | undefined;
+  onChange: () => void;
+}) {
+  const { status, circuit_breaker: breaker } = endpoint;
+  const { label, tone, sentence, until } = stateOf(endpoint, attempts);
+  const isTripped = breaker !== null && breaker.state !== 'closed';
+  return (
+    <section class={`notice endpoint-state ${tone}`} aria-label="State">
+      <p role="status">
+        <Badge status={label} tone={tone} /> <span class="mono">{endpoint.url}</span>
+      </p>
+      <p>
+        {sentence}
+        {until && (
+          <>
+            {' '}
+            <Time at={until} look="relative" />.
+          </>
+        )}
+      </p>
+      {isTripped && status === 'active' && mayManage() && (
+        <div>
+          <ActionButton
+            work={() => api().endpoints.resetCircuitBreaker(endpoint.uid)}
+            told={CLOSED[isPortal.value ? 'owner' : 'project']}
+            onDone={onChange}
+          >
+            {isPortal.value ? 'Send now' : 'Close breaker and send now'}
+          </ActionButton>
+        </div>
+      )}
+    </section>
+  );
+}
+
+const MOST = 100;
+
+function Subscriptions({ endpointId }: { endpointId: string }) {
+  const resource = useResource(`subscriptions of ${endpointId}`, (options) =>
+    api().subscriptions.list({ endpointId, perPage: MOST }, options).page(),
+  );
+  return (
+    <Panel
+      title="Subscriptions"
+      actions={
+        mayManage() && (
+          <ButtonLink to={`/subscriptions/new?endpoint=${endpointId}`}>Add subscription</ButtonLink>
+        )
+      }
+    >
+      <Loaded resource={resource} lines={2}>
+        {({ content, pagination }) =>
+          content.length === 0 ? (
+            <p class="muted">
+              {isPortal.value
+                ? 'This endpoint has no subscription: it receives only messages that we address to you.'
+                : 'No subscriptions. The endpoint receives only events that name it or its owner.'}
+            </p>
+          ) : (
+            <>
+              <Table label="Subscriptions" rows={content} columns={columns} />
+              {pagination.has_next_page && <p class="muted">Showing the newest {MOST}.</p>}
+            </>
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+const columns: TableColumns<Subscription> = {
+  Name: ({ uid, name }) => <Link to={`/subscriptions/${uid}`}>{name}</Link>,
+  State: ({ is_disabled: isOff }) => (
+    <Badge status={isOff ? 'disabled' : 'enabled'} tone={isOff ? 'warn' : 'ok'} />
+  ),
+  'Event types': ({ filter_config: it }) => <span class="mono">{it.event_types.join(', ')}</span>,
+  Filter: ({ filter_config: { filter } }) => <span class="muted">{filterWords(filter)}</span>,
+};

@@ -1,12 +1,13 @@
-import { useResource } from '../../api/read.js';
-import { TimeChart, type Line } from '../../components/chart.js';
-import { Loaded } from '../../components/feedback.js';
-import { Panel } from '../../components/layout.js';
-import { FilterSelect } from '../../components/log/filter-bar.js';
+import type { DeliveryAttempt, EventDelivery } from '@gateway/client';
+import { api, useResource } from '../../api/index.js';
+import { type Line, TimeChart } from '../../components/chart.js';
+import { FilterSelect, Link, Loaded, Panel, Time } from '../../components/index.js';
 import { count } from '../../format/number.js';
-import { projectHref, projectId, query } from '../../router/location.js';
+import { capital } from '../../format/text.js';
+import { failureWords } from '../../portal/attempts.js';
+import { deliveryWords } from '../../portal/states.js';
+import { isPortal, projectHref, query } from '../../router/location.js';
 import { readActivity, type Steps } from '../overview/activity.js';
-import { LastError } from './last-error.js';
 import { acceptedWords, type Attempts } from './state.js';
 
 const LIVE_MS = 10_000;
@@ -18,16 +19,16 @@ const RANGES = [
   ['7d', 'Last 7 days', 168],
 ] as const;
 
-export function Health({ id }: { readonly id: string }) {
+export function Health({ id }: { id: string }) {
   const [range, words, hours] =
     RANGES.find(([value]) => value === query.value.get('range')) ?? RANGES[0];
   const activity = useResource(
-    `${projectId.value} activity of ${id} ${range}`,
+    `activity of ${id} ${range}`,
     // Include the unfinished step: the chart shows counts and not rates.
-    (signal) => readActivity(hours * 60, signal, { endpointId: id, isWhole: false }),
-    { everyMs: LIVE_MS },
+    (options) => readActivity(hours * 60, options, { endpointId: id, isWhole: false }),
+    LIVE_MS,
   );
-  const failed = projectHref(`/deliveries?endpoint=${id}&status=failure`);
+  const deliveries = (status = '') => projectHref(`/deliveries?endpoint=${id}${status}`);
   return (
     <Panel
       title="Health"
@@ -54,11 +55,9 @@ export function Health({ id }: { readonly id: string }) {
       </Loaded>
       <LastError endpointId={id} />
       <p class="panel-links">
-        <a href={projectHref(`/deliveries?endpoint=${id}`)}>All deliveries</a>
-        <a href={failed}>Resend failed deliveries…</a>
-        <a href={projectHref(`/deliveries?endpoint=${id}&status=retry`)}>
-          Deliveries waiting for a retry
-        </a>
+        <a href={deliveries()}>All deliveries</a>
+        <a href={deliveries('&status=failure')}>Resend failed deliveries…</a>
+        <a href={deliveries('&status=retry')}>Deliveries waiting for a retry</a>
       </p>
     </Panel>
   );
@@ -75,9 +74,10 @@ function totals({ steps }: Steps): Attempts {
 }
 
 function linesOf({ steps }: Steps): readonly Line[] {
+  const values = (kind: 'success' | 'failure') => steps.map((step) => step?.attempts[kind] ?? 0);
   return [
-    { label: 'Accepted', colour: 'ok', values: steps.map((step) => step?.attempts.success ?? 0) },
-    { label: 'Failed', colour: 'bad', values: steps.map((step) => step?.attempts.failure ?? 0) },
+    { label: 'Accepted', colour: 'ok', values: values('success') },
+    { label: 'Failed', colour: 'bad', values: values('failure') },
   ];
 }
 
@@ -88,4 +88,48 @@ function summaryOf(lines: readonly Line[]): string {
         `${label}: ${count(values.reduce<number>((sum, it) => sum + (it ?? 0), 0))}`,
     )
     .join('. ');
+}
+
+const ERROR_MS = 5_000;
+
+/** From the newest failed or retried delivery. */
+function LastError({ endpointId }: { endpointId: string }) {
+  const { data } = useResource(
+    `last error of ${endpointId}`,
+    async (options) => {
+      const newest = api().eventDeliveries.list(
+        { endpointId, status: ['retry', 'failure'], perPage: 1 },
+        options,
+      );
+      const delivery = (await newest.page()).content[0];
+      if (!delivery) return undefined;
+      const { content } = await api().eventDeliveries.listDeliveryAttempts(delivery.uid, options);
+      return { delivery, attempt: content[0] };
+    },
+    ERROR_MS,
+  );
+  if (!data) return null;
+  const { delivery, attempt } = data;
+  const why = isPortal.value
+    ? ownerReason(delivery, attempt)
+    : (attempt?.error ??
+      delivery.reason ??
+      (attempt ? `The endpoint answered ${attempt.http_status}` : 'The request was not sent'));
+  return (
+    <p>
+      <strong>Last error:</strong> {capital(why)}{' '}
+      <span class="muted">
+        <Link to={`/deliveries/${delivery.uid}`}>
+          {delivery.event_metadata.event_type ?? 'Delivery'}
+        </Link>
+        , <Time at={attempt?.requested_at ?? delivery.updated_at} look="relative" />
+      </span>
+    </p>
+  );
+}
+
+function ownerReason(delivery: EventDelivery, attempt: DeliveryAttempt | undefined): string {
+  if (!attempt) return deliveryWords(delivery).sentence;
+  const { sentence, remedy } = failureWords(attempt);
+  return `${sentence} ${remedy}`;
 }

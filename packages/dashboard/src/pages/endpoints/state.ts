@@ -1,5 +1,6 @@
 import type { Endpoint } from '@gateway/client';
-import type { Tone } from '../../components/data.js';
+import { api, type ReadOptions } from '../../api/index.js';
+import type { Tone } from '../../components/index.js';
 import { compact, percent } from '../../format/number.js';
 import { inactiveSentence } from '../../portal/states.js';
 import { isPortal } from '../../router/location.js';
@@ -13,7 +14,6 @@ export interface EndpointState {
   readonly label: string;
   readonly tone: Tone;
   readonly sentence: string;
-  /** When the state ends by itself. */
   readonly until?: string;
 }
 
@@ -76,4 +76,22 @@ export function acceptedWords(attempts: Attempts): string {
   if (share === undefined) return 'No requests';
   const all = attempts.success + attempts.failure;
   return `${percent(share)} of ${compact(all)} ${all === 1 ? 'request was' : 'requests were'} accepted`;
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Covers the last day. Endpoints without any are omitted. */
+export async function attemptsOf(
+  endpointId: readonly string[],
+  options: ReadOptions,
+): Promise<ReadonlyMap<string, Attempts & { readonly last_at: string }>> {
+  if (endpointId.length === 0) return new Map();
+  const startDate = new Date(Date.now() - DAY_MS).toISOString();
+  const { content } = await api().activity.endpoints({ endpointId, startDate }, options);
+  return new Map(
+    content.map(({ endpoint_id: id, attempts, last_attempt_at: last_at }) => [
+      id,
+      { ...attempts, last_at },
+    ]),
+  );
 }

@@ -1,38 +1,41 @@
 import {
-  GatewayApiError,
   type DeliveryAttempt,
   type Endpoint,
   type EventDelivery,
+  GatewayApiError,
 } from '@gateway/client';
 import { useId, useState } from 'preact/hooks';
-import { useAction, useDraft } from '../../api/change.js';
-import { api } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { Badge, Code } from '../../components/data.js';
-import { Problem } from '../../components/feedback.js';
-import { Field, fieldError, TextArea } from '../../components/field.js';
-import { Dialog } from '../../components/form.js';
-import { Button } from '../../components/layout.js';
+import { api, type ReadOptions, useAction, useDraft, useResource } from '../../api/index.js';
+import {
+  Badge,
+  Button,
+  Code,
+  Dialog,
+  Field,
+  fieldError,
+  Link,
+  Problem,
+  TextArea,
+} from '../../components/index.js';
 import { objectOf } from '../../format/json.js';
 import { milliseconds } from '../../format/time.js';
-import { isPortal, projectHref, projectId } from '../../router/location.js';
+import { isPortal } from '../../router/location.js';
 import { answerOf, OwnerProblem } from '../deliveries/attempt.js';
 
 const LIVE_MS = 500;
 const TEST_TYPE = 'gateway.test';
 
-/** Sends the event to this endpoint only. */
 export function TestEvent({
   endpoint: { uid, name, status },
   onClose,
 }: {
-  readonly endpoint: Endpoint;
-  readonly onClose: () => void;
+  endpoint: Endpoint;
+  onClose: () => void;
 }) {
   const { values, set } = useDraft({ type: TEST_TYPE, data: '' });
   const [deliveryId, setDeliveryId] = useState<string>();
-  const types = useResource(`${projectId.value} event types to choose from`, async (signal) => {
-    const { content } = await api().eventTypes.list({ perPage: 100 }, { signal }).page();
+  const types = useResource('event types to choose from', async (options) => {
+    const { content } = await api().eventTypes.list({ perPage: 100 }, options).page();
     return content.map((it) => it.name);
   });
   const data = objectOf(values.data);
@@ -106,10 +109,10 @@ interface FirstAttempt {
 }
 
 /** Undefined until the delivery exists, a moment after the event was accepted. */
-async function find(id: string, signal: AbortSignal): Promise<FirstAttempt | undefined> {
+async function find(id: string, options: ReadOptions): Promise<FirstAttempt | undefined> {
   try {
-    const delivery = await api().eventDeliveries.get(id, { signal });
-    const { content } = await api().eventDeliveries.listDeliveryAttempts(id, { signal });
+    const delivery = await api().eventDeliveries.get(id, options);
+    const { content } = await api().eventDeliveries.listDeliveryAttempts(id, options);
     return { delivery, attempt: content[0] };
   } catch (error) {
     if (error instanceof GatewayApiError && error.status === 404) return undefined;
@@ -117,10 +120,12 @@ async function find(id: string, signal: AbortSignal): Promise<FirstAttempt | und
   }
 }
 
-function Outcome({ deliveryId }: { readonly deliveryId: string }) {
-  const { data, error } = useResource(`test ${deliveryId}`, (signal) => find(deliveryId, signal), {
-    everyMs: LIVE_MS,
-  });
+function Outcome({ deliveryId }: { deliveryId: string }) {
+  const { data, error } = useResource(
+    `test ${deliveryId}`,
+    (options) => find(deliveryId, options),
+    LIVE_MS,
+  );
   const { delivery, attempt } = data ?? {};
   return (
     <section class="test-outcome" aria-label="Outcome">
@@ -135,7 +140,7 @@ function Outcome({ deliveryId }: { readonly deliveryId: string }) {
         ) : (
           <>{delivery ? 'Waiting for the response… ' : 'Sent. Waiting to be routed… '}</>
         )}
-        {delivery && <a href={projectHref(`/deliveries/${deliveryId}`)}>View delivery</a>}
+        {delivery && <Link to={`/deliveries/${deliveryId}`}>View delivery</Link>}
       </p>
       {isPortal.value
         ? attempt && <OwnerProblem attempt={attempt} />

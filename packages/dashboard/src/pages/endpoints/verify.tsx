@@ -1,4 +1,4 @@
-import { Code } from '../../components/data.js';
+import { Code } from '../../components/index.js';
 
 /** A Node.js module without dependencies. */
 export const VERIFY = `import { createHmac, timingSafeEqual } from 'node:crypto';

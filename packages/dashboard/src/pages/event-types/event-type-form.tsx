@@ -1,9 +1,13 @@
 import type { ChangedEventType, EventType } from '@gateway/client';
-import type { ComponentChildren } from 'preact';
-import type { Draft } from '../../api/change.js';
-import { errorBelow, TextArea, TextField, textsOf } from '../../components/field.js';
-import { Form, type FormProps } from '../../components/form.js';
-import { Panel } from '../../components/layout.js';
+import {
+  errorBelow,
+  Form,
+  type FormProps,
+  type FormState,
+  Panel,
+  TextArea,
+  TextField,
+} from '../../components/index.js';
 import { valueOf } from '../../format/json.js';
 import { SchemaTable } from './schema-table.js';
 
@@ -14,23 +18,19 @@ import { SchemaTable } from './schema-table.js';
  *   subscriptions refer to it
  */
 export function EventTypeForm({
-  draft,
+  form,
   isNew = false,
-  children,
-  ...form
-}: Omit<FormProps, 'children'> & {
-  draft: Draft<EventTypeDraft>;
+  ...props
+}: Pick<FormProps, 'verb' | 'isReady' | 'actions'> & {
+  form: FormState<EventTypeDraft>;
   isNew?: boolean;
-  children?: ComponentChildren;
 }) {
-  const { error } = form.action;
-  const { values } = draft;
-  const text = textsOf(draft, error);
+  const { values, text, error } = form;
   const [schema, example] = [valueOf(values.schema), valueOf(values.example)];
   return (
-    <div class="beside">
+    <div class="columns">
       <Panel title="Event type">
-        <Form {...form}>
+        <Form {...props} action={form}>
           {isNew && (
             <TextField
               label="Name"
@@ -63,7 +63,6 @@ export function EventTypeForm({
             {...text('example')}
             error={example.problem ?? errorBelow(error, 'example')}
           />
-          {children}
         </Form>
       </Panel>
       <Panel title="Field preview">
@@ -79,7 +78,7 @@ export function EventTypeForm({
 
 /** Schema and example are JSON text. */
 export const newEventType = { name: '', description: '', schema: '', example: '' };
-type EventTypeDraft = typeof newEventType;
+export type EventTypeDraft = typeof newEventType;
 
 const textOf = (value: unknown) => (value === null ? '' : JSON.stringify(value, null, 2));
 

@@ -1,29 +1,25 @@
-import { useAction, useDraft } from '../../api/change.js';
-import { api } from '../../api/client.js';
-import { toast } from '../../components/feedback.js';
-import { ButtonLink, Page } from '../../components/layout.js';
-import { navigate, projectHref, projectPath } from '../../router/location.js';
+import { api } from '../../api/index.js';
+import { ButtonLink, Page, toast, useForm } from '../../components/index.js';
+import { navigate, projectPath } from '../../router/location.js';
 import { EventTypeForm, fieldsOf, newEventType } from './event-type-form.js';
 import { pathOf } from './path.js';
 
 export default function EventTypeNew() {
-  const draft = useDraft(newEventType);
-  const fields = fieldsOf(draft.values);
-  const create = useAction(async () => {
+  const form = useForm(newEventType, async ({ name }) => {
     if (!fields) return;
-    const created = await api().eventTypes.create({ name: draft.values.name.trim(), ...fields });
+    const created = await api().eventTypes.create({ name: name.trim(), ...fields });
     toast(`${created.name} was created.`);
     navigate(projectPath(pathOf(created)), { replace: true });
   });
+  const fields = fieldsOf(form.values);
   return (
-    <Page title="New event type" above={<a href={projectHref('/event-types')}>Event types</a>}>
+    <Page title="New event type" list="Event types">
       <EventTypeForm
-        draft={draft}
+        form={form}
         isNew
-        action={create}
         verb="Create event type"
         isReady={fields !== undefined}
-        actions={<ButtonLink href={projectHref('/event-types')}>Cancel</ButtonLink>}
+        actions={<ButtonLink to="/event-types">Cancel</ButtonLink>}
       />
     </Page>
   );

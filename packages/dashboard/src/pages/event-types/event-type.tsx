@@ -1,54 +1,60 @@
-import { GatewayApiError, type ChangedEventType, type EventType } from '@gateway/client';
-import { changed, useDraft, useEdit } from '../../api/change.js';
-import { api } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { Conflict } from '../../components/conflict.js';
-import { Badge, Code, Time } from '../../components/data.js';
-import { Empty, Loaded, toast } from '../../components/feedback.js';
-import { ActionButton } from '../../components/form.js';
-import { Button, ButtonLink, Page, Panel } from '../../components/layout.js';
-import { isPortal, projectHref, query, setQuery } from '../../router/location.js';
+import { type ChangedEventType, type EventType, GatewayApiError } from '@gateway/client';
+import { api, type ReadOptions, useResource } from '../../api/index.js';
+import {
+  ActionButton,
+  Badge,
+  Button,
+  ButtonLink,
+  Code,
+  Empty,
+  Panel,
+  ResourcePage,
+  Time,
+  toast,
+  useEdit,
+} from '../../components/index.js';
+import { isPortal, query, setQuery } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { may, mayManage } from '../../session/session.js';
 import { eventCommand } from './event-command.js';
-import { draftOf, EventTypeForm, fieldsOf } from './event-type-form.js';
+import { draftOf, EventTypeForm, fieldsOf, type EventTypeDraft } from './event-type-form.js';
 import { SchemaTable } from './schema-table.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The name takes precedence over the id, because it may look like one. */
-async function find(name: string, signal: AbortSignal): Promise<EventType | null> {
-  const { content } = await api().eventTypes.list({ name }, { signal }).page();
+async function find(name: string, options: ReadOptions): Promise<EventType | null> {
+  const { content } = await api().eventTypes.list({ name }, options).page();
   if (content[0] || !UUID.test(name)) return content[0] ?? null;
   try {
-    return await api().eventTypes.get(name, { signal });
+    return await api().eventTypes.get(name, options);
   } catch (error) {
     if (error instanceof GatewayApiError && error.status === 404) return null;
     throw error;
   }
 }
 
-export default function EventTypePage({ params: { name = '' } }: PageProps) {
-  const resource = useResource(`event type ${name}`, (signal) => find(name, signal));
-  const { data, refresh } = resource;
+export default function EventTypePage({ id: name }: PageProps) {
+  const resource = useResource(`event type ${name}`, (options) => find(name, options));
+  const { refresh } = resource;
   const isEditing = query.value.has('edit') && may('member');
   return (
-    <Page
-      title={data?.name ?? name}
-      above={<a href={projectHref('/event-types')}>Event types</a>}
-      actions={data && !isEditing && <Actions type={data} onChange={refresh} />}
+    <ResourcePage
+      resource={resource}
+      title={(type) => type?.name ?? name}
+      name={name}
+      list="Event types"
+      actions={(type) => type && !isEditing && <Actions type={type} onChange={refresh} />}
     >
-      <Loaded resource={resource} lines={12}>
-        {(type) => {
-          if (type === null) return <Unknown name={name} />;
-          return isEditing ? (
-            <EventTypeEdit type={type} onSaved={refresh} />
-          ) : (
-            <Reference type={type} />
-          );
-        }}
-      </Loaded>
-    </Page>
+      {(type) => {
+        if (type === null) return <Unknown name={name} />;
+        return isEditing ? (
+          <EventTypeEdit type={type} onSaved={refresh} />
+        ) : (
+          <Reference type={type} />
+        );
+      }}
+    </ResourcePage>
   );
 }
 
@@ -61,9 +67,7 @@ function Unknown({ name }: { name: string }) {
           : 'Events can still have this type, unless the project rejects unknown event types.'}
       </p>
       {!isPortal.value && (
-        <ButtonLink href={projectHref(`/events?search=${encodeURIComponent(name)}`)}>
-          Search events
-        </ButtonLink>
+        <ButtonLink to={`/events?search=${encodeURIComponent(name)}`}>Search events</ButtonLink>
       )}
     </Empty>
   );
@@ -81,27 +85,23 @@ function Actions({
   return (
     <>
       {!isPortal.value && (
-        <ButtonLink href={projectHref(`/events?search=${encodeURIComponent(name)}`)}>
-          View events
-        </ButtonLink>
+        <ButtonLink to={`/events?search=${encodeURIComponent(name)}`}>View events</ButtonLink>
       )}
       {mayManage() && (
-        <ButtonLink href={projectHref(`/subscriptions/new?types=${encodeURIComponent(name)}`)}>
+        <ButtonLink to={`/subscriptions/new?types=${encodeURIComponent(name)}`}>
           Subscribe
         </ButtonLink>
       )}
       {may('member') && (
         <>
           <ActionButton
-            work={async () => {
-              await api().eventTypes.update(uid, { deprecated: !isDeprecated });
-              toast(
-                isDeprecated
-                  ? `${name} is current again.`
-                  : `${name} is deprecated. Its events are still delivered.`,
-              );
-              onChange();
-            }}
+            work={() => api().eventTypes.update(uid, { deprecated: !isDeprecated })}
+            told={
+              isDeprecated
+                ? `${name} is current again.`
+                : `${name} is deprecated. Its events are still delivered.`
+            }
+            onDone={onChange}
           >
             {isDeprecated ? 'Make current' : 'Deprecate'}
           </ActionButton>
@@ -115,32 +115,25 @@ function Actions({
 }
 
 function EventTypeEdit({ type, onSaved }: { type: EventType; onSaved: () => void }) {
-  const draft = useDraft(draftOf(type));
   const end = () => setQuery({ edit: undefined }, { replace: true });
-  const edit = useEdit<EventType, ChangedEventType>(type, {
-    write: (changes, options) => api().eventTypes.update(type.uid, changes, options),
-    read: () => api().eventTypes.get(type.uid),
+  const edit = useEdit<EventType, EventTypeDraft, ChangedEventType>(type, {
+    what: 'event type',
+    rows: api().eventTypes,
+    draftOf,
+    fieldsOf,
     onSaved: () => {
       end();
       onSaved();
       toast('Saved.');
     },
   });
-  const [before, after] = [fieldsOf(draftOf(edit.base)), fieldsOf(draft.values)];
   return (
     <EventTypeForm
-      draft={draft}
-      action={{ ...edit, run: () => before && after && edit.save(changed(before, after)) }}
+      form={edit}
       verb="Save"
-      isReady={after !== undefined}
+      isReady={edit.isReady}
       actions={<Button onPress={end}>Cancel</Button>}
-    >
-      <Conflict
-        what="event type"
-        edit={edit}
-        onTheirs={(theirs) => draft.replace(draftOf(theirs))}
-      />
-    </EventTypeForm>
+    />
   );
 }
 

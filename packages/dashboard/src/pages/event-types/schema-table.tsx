@@ -1,4 +1,4 @@
-import { Table, type TableColumn } from '../../components/data.js';
+import { type TableColumns, Table } from '../../components/index.js';
 import type { JsonObject } from '../../format/json.js';
 import { own } from '../../format/text.js';
 
@@ -8,25 +8,19 @@ export function SchemaTable({ schema }: { schema: unknown }) {
   return <Table label="Fields" rows={rows} columns={columns} />;
 }
 
-const columns: readonly TableColumn<SchemaRow>[] = [
-  {
-    name: 'Field',
-    cell: ({ uid, isRequired }) => (
-      <>
-        <span class="mono">{uid}</span> {!isRequired && <span class="muted">optional</span>}
-      </>
-    ),
-  },
-  { name: 'Type', cell: ({ type }) => type },
-  {
-    name: 'Description',
-    cell: ({ description, rules }) => (
-      <>
-        {description} {rules && <span class="muted">{description ? `(${rules})` : rules}</span>}
-      </>
-    ),
-  },
-];
+const columns: TableColumns<SchemaRow> = {
+  Field: ({ uid, isRequired }) => (
+    <>
+      <span class="mono">{uid}</span> {!isRequired && <span class="muted">optional</span>}
+    </>
+  ),
+  Type: ({ type }) => type,
+  Description: ({ description, rules }) => (
+    <>
+      {description} {rules && <span class="muted">{description ? `(${rules})` : rules}</span>}
+    </>
+  ),
+};
 
 interface SchemaRow {
   /** Dotted. `[]` is an element of a list, `*` any other name. */
@@ -34,7 +28,6 @@ interface SchemaRow {
   readonly type: string;
   readonly isRequired: boolean;
   readonly description: string;
-  /** Constraints other than the type, such as `at least 1`. */
   readonly rules: string;
 }
 
@@ -42,7 +35,6 @@ interface SchemaRow {
 const DEPTH_MAX = 8;
 const ROWS_MAX = 300;
 
-/** Outer fields first. At most `ROWS_MAX`, down to `DEPTH_MAX` levels. */
 export function schemaRows(schema: unknown): SchemaRow[] {
   if (!isObject(schema)) return [];
   const rows: SchemaRow[] = [];

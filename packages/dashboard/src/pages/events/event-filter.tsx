@@ -1,12 +1,14 @@
-import type { GatewayClient } from '@gateway/client';
-import { api, given } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { byName, type Choices } from '../../components/field.js';
-import { FilterSelect, searchOf } from '../../components/log/filter-bar.js';
-import { shownRange } from '../../components/log/time-range.js';
+import { api, given, type ListQuery, useResource } from '../../api/index.js';
+import {
+  byName,
+  type Choices,
+  FilterSelect,
+  searchOf,
+  shownRange,
+} from '../../components/index.js';
 import { param } from '../../router/location.js';
 
-type EventQuery = NonNullable<Parameters<GatewayClient['events']['list']>[0]>;
+type EventQuery = ListQuery<'events'>;
 
 export const STATUSES = [
   ['', 'Any status'],
@@ -16,7 +18,6 @@ export const STATUSES = [
   ['unrouted', 'no recipient'],
 ] as const;
 
-/** These events reached no endpoint. */
 const UNROUTED = [
   'no_subscription',
   'no_endpoints',
@@ -25,7 +26,6 @@ const UNROUTED = [
   'filter_budget',
 ] as const;
 
-/** From the page's query. */
 export function eventFilter(): EventQuery {
   const isUnrouted = param('status') === 'unrouted';
   return {
@@ -48,8 +48,8 @@ function eventSearch(): EventQuery {
 
 /** At most 100 sources, sorted by name. */
 export function useSourceNames(): Choices {
-  const { data = [] } = useResource('sources to filter by', async (signal) =>
-    byName((await api().sources.list({ perPage: 100 }, { signal }).page()).content),
+  const { data = [] } = useResource('sources to filter by', async (options) =>
+    byName((await api().sources.list({ perPage: 100 }, options).page()).content),
   );
   return data;
 }

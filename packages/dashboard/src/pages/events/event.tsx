@@ -1,14 +1,23 @@
-import type { Event, EventExplanation, EventMessage } from '@gateway/client';
-import { api } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { Badge, Code, Copyable, Facts, FullTime } from '../../components/data.js';
-import { Loaded } from '../../components/feedback.js';
-import { Page, Panel, Tabs, tabValue } from '../../components/layout.js';
-import { Payload, Tree } from '../../components/payload.js';
-import { headerLines } from '../../format/json.js';
 import { bytes } from '../../format/number.js';
+import type { Event, EventExplanation } from '@gateway/client';
+import { api, useResource } from '../../api/index.js';
+import {
+  Badge,
+  Code,
+  Copyable,
+  Facts,
+  FullTime,
+  Link,
+  Loaded,
+  Panel,
+  Payload,
+  ResourcePage,
+  Tabs,
+  tabValue,
+  Tree,
+} from '../../components/index.js';
+import { headerLines } from '../../format/json.js';
 import { capital } from '../../format/text.js';
-import { projectHref } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { eventCommand } from '../event-types/event-command.js';
 import { BytesAs, FORMS } from '../preview/bytes.js';
@@ -18,53 +27,51 @@ import { Timeline } from './timeline.js';
 
 const LIVE_MS = 2_000;
 
-export default function EventPage({ params: { id = '' } }: PageProps) {
-  const event = useResource(`event ${id}`, (signal) => api().events.get(id, { signal }));
+export default function EventPage({ id }: PageProps) {
+  const event = useResource(`event ${id}`, (options) => api().events.get(id, options));
   const explained = useResource(
     event.data && `event ${id} explained`,
-    (signal) => api().events.explain(id, {}, { signal }),
-    { everyMs: LIVE_MS },
+    (options) => api().events.explain(id, {}, options),
+    LIVE_MS,
   );
   const messageBytes = explained.data?.event.message_bytes ?? null;
   const { status, outcome = null } = explained.data?.event ?? event.data ?? {};
   return (
-    <Page
-      title={event.data?.event_type ?? 'Event'}
-      above={<a href={projectHref('/events')}>Events</a>}
-      actions={
-        event.data && status !== 'pending' && <ReplayButton id={id} onDone={explained.refresh} />
-      }
+    <ResourcePage
+      resource={event}
+      title={({ event_type: type }) => type}
+      name="Event"
+      list="Events"
+      actions={() => status !== 'pending' && <ReplayButton id={id} onDone={explained.refresh} />}
     >
-      <Loaded resource={event} lines={12}>
-        {(data) => (
-          <div class="split">
-            <div>
-              <Panel title="Payload" actions={<span class="muted">{bytes(data.data_bytes)}</span>}>
-                <EventPayload event={data} messageBytes={messageBytes} />
-              </Panel>
-              <Panel
-                title="Timeline"
-                actions={status && <EventBadge status={status} outcome={outcome} />}
-              >
-                <Loaded resource={explained} lines={5}>
-                  {(explanation) => <Timeline explanation={explanation} />}
-                </Loaded>
-              </Panel>
-              <Panel title="Routing">
-                <Loaded resource={explained}>
-                  {(explanation) => <Routing explanation={explanation} />}
-                </Loaded>
-              </Panel>
-            </div>
-            <aside>
-              <Panel title="Event">
-                <EventFacts event={data} sourceName={explained.data?.event.source_name ?? null} />
-              </Panel>
-            </aside>
+      {(data) => (
+        <div class="split">
+          <div>
+            <Panel title="Payload" actions={<span class="muted">{bytes(data.data_bytes)}</span>}>
+              <EventPayload event={data} messageBytes={messageBytes} />
+            </Panel>
+            <Panel
+              title="Timeline"
+              actions={status && <EventBadge status={status} outcome={outcome} />}
+            >
+              <Loaded resource={explained} lines={5}>
+                {(explanation) => <Timeline explanation={explanation} />}
+              </Loaded>
+            </Panel>
+            <Panel title="Routing">
+              <Loaded resource={explained}>
+                {(explanation) => <Routing explanation={explanation} />}
+              </Loaded>
+            </Panel>
           </div>
-        )}
-      </Loaded>
-    </Page>
+          <aside>
+            <Panel title="Event">
+              <EventFacts event={data} sourceName={explained.data?.event.source_name ?? null} />
+            </Panel>
+          </aside>
+        </div>
+      )}
+    </ResourcePage>
   );
 }
 
@@ -93,69 +100,57 @@ function EventPayload({
 }
 
 function EventFacts({ event, sourceName }: { event: Event; sourceName: string | null }) {
-  const { source_id: source, message_type: kind } = event;
+  const { source_id: source, message_type: kind, coordinates, idempotency_key: key } = event;
   return (
     <Facts
-      rows={[
-        ['Event ID', <Copyable text={event.uid} what="event ID" />],
-        [
-          'Source',
+      rows={{
+        'Event ID': <Copyable text={event.uid} what="event ID" />,
+        Source:
           source === null ? (
             'the API'
           ) : (
-            <a href={projectHref(`/sources/${source}`)}>{sourceName ?? source}</a>
+            <Link to={`/sources/${source}`}>{sourceName ?? source}</Link>
           ),
-        ],
-        [
-          'Coordinates',
-          event.coordinates === 'api' ? null : (
-            <Copyable text={event.coordinates} what="coordinates" />
-          ),
-        ],
-        ['Message time', <FullTime at={event.occurred_at} />],
-        ['Message type', kind === 'single' ? null : kind],
-        [
-          'Endpoint',
-          event.endpoint_id && (
-            <a href={projectHref(`/endpoints/${event.endpoint_id}`)}>{event.endpoint_id}</a>
-          ),
-        ],
-        ['Owner', event.owner_id],
-        [
-          'Idempotency key',
-          event.idempotency_key && <Copyable text={event.idempotency_key} what="idempotency key" />,
-        ],
-        ['Omitted', event.notes.length === 0 ? null : event.notes.join('; ')],
-      ]}
+        Coordinates: coordinates !== 'api' && <Copyable text={coordinates} what="coordinates" />,
+        'Message time': <FullTime at={event.occurred_at} />,
+        'Message type': kind !== 'single' && kind,
+        Endpoint: event.endpoint_id && (
+          <Link to={`/endpoints/${event.endpoint_id}`}>{event.endpoint_id}</Link>
+        ),
+        Owner: event.owner_id,
+        'Idempotency key': key && <Copyable text={key} what="idempotency key" />,
+        Omitted: event.notes.length > 0 && event.notes.join('; '),
+      }}
     />
   );
 }
 
 function Message({ eventId }: { eventId: string }) {
-  const message = useResource(`event ${eventId} message`, (signal) =>
-    api().events.getMessage(eventId, { signal }),
+  const message = useResource(`event ${eventId} message`, (options) =>
+    api().events.getMessage(eventId, options),
   );
-  return <Loaded resource={message}>{(data) => <Kept message={data} />}</Loaded>;
-}
-
-function Kept({ message: { raw, raw_encoding, headers } }: { message: EventMessage }) {
-  if (raw === null)
-    return <p>The message is not stored because it exceeds 64 KB with its headers.</p>;
   return (
-    <>
-      <Tabs name="message" label="Message format" tabs={FORMS} />
-      <BytesAs form={tabValue('message', FORMS)} raw={{ raw, raw_encoding }} />
-      {Object.keys(headers).length > 0 && (
-        <Code isRaw label="Message headers" text={headerLines(headers)} />
-      )}
-    </>
+    <Loaded resource={message}>
+      {({ raw, raw_encoding, headers }) =>
+        raw === null ? (
+          <p>The message is not stored because it exceeds 64 KB with its headers.</p>
+        ) : (
+          <>
+            <Tabs name="message" label="Message format" tabs={FORMS} />
+            <BytesAs form={tabValue('message', FORMS)} raw={{ raw, raw_encoding }} />
+            {Object.keys(headers).length > 0 && (
+              <Code isRaw label="Message headers" text={headerLines(headers)} />
+            )}
+          </>
+        )
+      }
+    </Loaded>
   );
 }
 
 /** More subscriptions without a match are folded. */
 const FEW = 3;
 
-/** Also why the event was not routed to other endpoints. */
 function Routing({ explanation }: { explanation: EventExplanation }) {
   const {
     event,
@@ -187,7 +182,7 @@ function Routing({ explanation }: { explanation: EventExplanation }) {
       {rule === 'subscriptions' && count === 0 && (
         <p>
           This project has no subscriptions, so its events reach no endpoint.{' '}
-          <a href={projectHref('/subscriptions/new')}>Create a subscription</a>
+          <Link to="/subscriptions/new">Create a subscription</Link>
         </p>
       )}
       {rule === 'subscriptions' && (
@@ -231,7 +226,7 @@ function RoutingRows({
             label={it.matches ? 'matches' : 'no match'}
           />
           <span>
-            <a href={projectHref(`/subscriptions/${it.uid}?event=${event.uid}`)}>{it.name}</a>
+            <Link to={`/subscriptions/${it.uid}?event=${event.uid}`}>{it.name}</Link>
             {it.mismatch && <span class="muted"> {it.mismatch.sentence}</span>}
             {it.changed_since && <span class="muted"> (changed since the event was accepted)</span>}
           </span>

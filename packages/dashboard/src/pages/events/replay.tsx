@@ -1,9 +1,13 @@
 import type { Event } from '@gateway/client';
-import { api, given } from '../../api/client.js';
-import { toast, toastError } from '../../components/feedback.js';
-import { ActionButton } from '../../components/form.js';
-import { BatchButton } from '../../components/log/batch-dialog.js';
-import { closedRange, rangeWords } from '../../components/log/time-range.js';
+import { api, given } from '../../api/index.js';
+import {
+  ActionButton,
+  BatchButton,
+  closedRange,
+  rangeWords,
+  toast,
+  toastError,
+} from '../../components/index.js';
 import { may } from '../../session/session.js';
 import { eventFilter } from './event-filter.js';
 
@@ -19,18 +23,15 @@ export function ReplayButton({ id, onDone }: { id: string; onDone: () => void })
   return (
     <ActionButton
       keys="r"
-      work={async () => {
-        await api().events.replay(id);
-        toast('Event replayed. Endpoints without a delivery of it get one.');
-        onDone();
-      }}
+      work={() => api().events.replay(id)}
+      told="Event replayed. Endpoints without a delivery of it get one."
+      onDone={onDone}
     >
       Replay
     </ActionButton>
   );
 }
 
-/** All events that match the log's filters. */
 export function ReplayAll({ onDone }: { onDone: () => void }) {
   const { query: idStart, search, sourceId, status, outcome } = eventFilter();
   if (idStart !== undefined || status === 'pending' || !may('member')) return null;
@@ -53,8 +54,7 @@ export function ReplayAll({ onDone }: { onDone: () => void }) {
           ...closedRange(),
           ...given({ search, sourceId, status, outcome }),
         };
-        return (options, signal) =>
-          api().events.batchReplay({ ...selection, ...options }, { signal });
+        return (step, options) => api().events.batchReplay({ ...selection, ...step }, options);
       }}
       onDone={onDone}
     />

@@ -1,10 +1,9 @@
 import type { EventExplanation } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
-import { Badge, Time } from '../../components/data.js';
+import { Badge, Link, Time } from '../../components/index.js';
 import { bytes, count } from '../../format/number.js';
 import { capital } from '../../format/text.js';
 import { milliseconds } from '../../format/time.js';
-import { projectHref } from '../../router/location.js';
 import { may } from '../../session/session.js';
 
 interface Moment {
@@ -64,9 +63,7 @@ function momentsOf(explanation: EventExplanation): Moment[] {
     },
   ];
   const sent = deliveries.map((it): Moment => {
-    const link = (
-      <a href={projectHref(`/deliveries/${it.uid}`)}>{it.endpoint_name ?? it.endpoint_id}</a>
-    );
+    const link = <Link to={`/deliveries/${it.uid}`}>{it.endpoint_name ?? it.endpoint_id}</Link>;
     const answer = it.http_status === null ? it.error : `HTTP ${it.http_status}`;
     const [name, words] =
       it.status === 'success'
@@ -134,7 +131,6 @@ function originOf({
   };
 }
 
-/** Whether the original message is stored with its event. */
 function messageMoment({
   message_bytes: size,
   source_id: id,
@@ -147,7 +143,7 @@ function messageMoment({
       text: <>stored, {bytes(size)}: shown with the payload</>,
     };
   const option = name !== null && may('member') && (
-    <a href={projectHref(`/sources/${id}?tab=settings`)}>Keep messages</a>
+    <Link to={`/sources/${id}?tab=settings`}>Keep messages</Link>
   );
   return {
     name: 'Message',

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { javascriptLanguage } from '@codemirror/lang-javascript';
 import {
@@ -9,14 +10,13 @@ import {
 import { EditorState, Prec, StateEffect, StateField, type Text } from '@codemirror/state';
 import {
   Decoration,
+  type DecorationSet,
   EditorView,
   keymap,
   lineNumbers,
   WidgetType,
-  type DecorationSet,
 } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
-import { useEffect, useRef } from 'preact/hooks';
 
 /**
  * In a shadow root, so that its styles are constructed style sheets, which the content security

@@ -1,19 +1,12 @@
-import { GatewayApiError, type CallOptions } from '@gateway/client';
+import type { CallOptions } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { useAction, type Action } from '../../api/change.js';
-import { toast } from '../../components/feedback.js';
+import { type Action, ifMatch, isStale, useAction, type Versioned } from '../../api/index.js';
+import { toast } from '../../components/index.js';
 
-/** A source or a subscription. */
-interface FunctionOwner {
-  readonly uid: string;
-  readonly updated_at: string;
-}
-
-export interface FunctionPlace<It extends FunctionOwner> {
+export interface FunctionPlace<It extends Versioned> {
   readonly textOf: (it: It) => string | null;
   readonly read: (uid: string) => Promise<It>;
   readonly write: (uid: string, text: string | null, options: CallOptions) => Promise<It>;
-  /** Shown after saving. */
   readonly saved: string;
 }
 
@@ -26,7 +19,6 @@ export interface FunctionDraft {
   readonly isChanged: boolean;
   readonly undo: () => void;
   readonly save: Action<[]>;
-  /** The function that another user saved in the meantime. */
   readonly conflict: string | undefined;
   readonly takeTheirs: () => void;
   readonly saveMine: () => void;
@@ -42,7 +34,7 @@ interface DraftState<It> {
 /** By owner, so that the user can visit another page. */
 const kept = new Map<string, DraftState<unknown>>();
 
-export function useFunctionDraft<It extends FunctionOwner>(
+export function useFunctionDraft<It extends Versioned>(
   owner: It,
   place: FunctionPlace<It>,
   onSaved: () => void,
@@ -72,15 +64,13 @@ export function useFunctionDraft<It extends FunctionOwner>(
 
   const store = async (on: It): Promise<void> => {
     try {
-      const saved = await place.write(on.uid, text.trim() === '' ? null : text, {
-        headers: { 'if-match': `"${on.updated_at}"` },
-      });
+      const saved = await place.write(on.uid, text.trim() === '' ? null : text, ifMatch(on));
       setConflict(undefined);
       change(() => ({ base: saved }));
       toast(place.saved);
       onSaved();
     } catch (error) {
-      if (!(error instanceof GatewayApiError) || error.code !== 'stale') throw error;
+      if (!isStale(error)) throw error;
       const now = await place.read(on.uid);
       // No conflict if another user changed only other properties, such as the name.
       if (functionOf(now) === functionOf(on)) return store(now);

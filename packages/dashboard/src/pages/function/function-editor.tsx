@@ -1,8 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { Code } from '../../components/data.js';
-import { Problem } from '../../components/feedback.js';
-import { Button, Panel } from '../../components/layout.js';
+import { Button, Code, Panel, Problem } from '../../components/index.js';
 import { may } from '../../session/session.js';
 import type { PreviewState } from '../preview/preview.js';
 import { CodeEditor } from './code-editor.js';
@@ -39,7 +37,7 @@ export function FunctionEditor({
     return () => removeEventListener('beforeunload', ask);
   }, [isChanged]);
   return (
-    <div class="function">
+    <div class="columns function">
       <Panel title="Function" actions={isChanged && <span class="muted">Unsaved changes</span>}>
         <p class="muted">{about}</p>
         <CodeEditor
@@ -82,7 +80,6 @@ export function FunctionEditor({
   );
 }
 
-/** Another user has saved a different function in the meantime. */
 function Conflict({ draft, conflict }: { draft: FunctionDraft; conflict: string }) {
   return (
     <div class="problem" role="alert">

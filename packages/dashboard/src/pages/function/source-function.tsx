@@ -1,18 +1,15 @@
 import type { Event, FunctionTest, QuarantinedMessage, Source } from '@gateway/client';
 import { useEffect, useState } from 'preact/hooks';
-import { api } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { Loaded, Problem } from '../../components/feedback.js';
-import { Select, TextArea } from '../../components/field.js';
-import { Page } from '../../components/layout.js';
-import { param, projectHref, query, setQuery } from '../../router/location.js';
+import { api, type ReadOptions, useResource } from '../../api/index.js';
+import { Link, Problem, ResourcePage, Select, TextArea } from '../../components/index.js';
+import { param, query, setQuery } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { may } from '../../session/session.js';
 import { textOf } from '../preview/bytes.js';
 import { PreviewResult, usePreview } from '../preview/preview.js';
 import { reasonOf } from '../quarantine/reasons.js';
 import { SourceTabs } from '../sources/source-state.js';
-import { useFunctionDraft, type FunctionPlace } from './function-draft.js';
+import { type FunctionPlace, useFunctionDraft } from './function-draft.js';
 import { FunctionEditor } from './function-editor.js';
 
 const EXAMPLE = `function transform(payload) {
@@ -30,18 +27,18 @@ const place: FunctionPlace<Source> = {
   saved: 'Function saved. Agents use it for the next message.',
 };
 
-export default function SourceFunction({ params: { id = '' } }: PageProps) {
-  const source = useResource(`source ${id}`, (signal) => api().sources.get(id, { signal }));
+export default function SourceFunction({ id }: PageProps) {
+  const source = useResource(`source ${id}`, (options) => api().sources.get(id, options));
   return (
-    <Page
-      title={source.data?.name ?? 'Source'}
-      above={<a href={projectHref('/sources')}>Sources</a>}
+    <ResourcePage
+      resource={source}
+      title={({ name }) => name}
+      name="Source"
+      list="Sources"
+      tabs={<SourceTabs id={id} shown="function" />}
     >
-      <SourceTabs id={id} shown="function" />
-      <Loaded resource={source} lines={12}>
-        {(data) => <Editor source={data} onSaved={source.refresh} />}
-      </Loaded>
-    </Page>
+      {(data) => <Editor source={data} onSaved={source.refresh} />}
+    </ResourcePage>
   );
 }
 
@@ -81,7 +78,7 @@ function Editor({ source, onSaved }: { source: Source; onSaved: () => void }) {
       />
       <PreviewResult preview={preview} />
       {sample.quarantineId && (
-        <a href={projectHref(`/quarantine/${sample.quarantineId}`)}>Open and replay the message</a>
+        <Link to={`/quarantine/${sample.quarantineId}`}>Open and replay the message</Link>
       )}
     </FunctionEditor>
   );
@@ -90,42 +87,28 @@ function Editor({ source, onSaved }: { source: Source; onSaved: () => void }) {
 const OFFERED = 10;
 const OWN = '{\n  "id": "A-1001",\n  "status": "paid"\n}';
 
-interface MessageSample {
-  readonly text: string;
-  readonly setText: (text: string) => void;
-  /** `''` is a message that the user types. */
-  readonly options: readonly (readonly [value: string, label: string])[];
-  readonly chosen: string;
-  readonly choose: (value: string) => void;
-  /** For the test request. Undefined while loading. */
-  readonly message: Pick<FunctionTest, 'raw' | 'quarantine_id' | 'event_id'> | undefined;
-  readonly quarantineId: string;
-  readonly error: Error | undefined;
-  readonly hint: string | undefined;
-}
-
 /**
  * A quarantined message or an event, set by the query parameters `message` and `event`, or the
  * user's own text. The text can be edited.
  */
-function useSample(source: Source): MessageSample {
+function useSample(source: Source) {
   const quarantineId = param('message');
   const eventId = param('event');
   const chosen = quarantineId ? `message ${quarantineId}` : eventId ? `event ${eventId}` : '';
   const [typed, setTyped] = useState<{ of: string; text: string }>({ of: '', text: OWN });
 
-  const offered = useResource(`samples ${source.uid}`, async (signal) => {
+  const offered = useResource(`samples ${source.uid}`, async (options) => {
     const filter = { sourceId: source.uid, perPage: OFFERED };
     const [quarantined, events] = await Promise.all([
       api()
-        .quarantine.list({ ...filter, status: 'quarantined' }, { signal })
+        .quarantine.list({ ...filter, status: 'quarantined' }, options)
         .page(),
-      api().events.list(filter, { signal }).page(),
+      api().events.list(filter, options).page(),
     ]);
     return { quarantined: quarantined.content, events: events.content };
   });
-  const read = useResource(chosen ? `sample ${chosen}` : undefined, (signal) =>
-    quarantineId ? quarantined(quarantineId, signal) : ofEvent(eventId, source, signal),
+  const read = useResource(chosen ? `sample ${chosen}` : undefined, (options) =>
+    quarantineId ? quarantined(quarantineId, options) : ofEvent(eventId, source, options),
   );
   const readText = read.data?.text;
   const choose = (value: string) => {
@@ -150,15 +133,14 @@ function useSample(source: Source): MessageSample {
   const isChanged = typed.text !== readText;
   return {
     text: isReady ? typed.text : '',
-    setText: (text) => setTyped({ of: chosen, text }),
+    setText: (text: string) => setTyped({ of: chosen, text }),
     options: optionsOf(offered.data, chosen),
     chosen,
     choose,
-    message: !isReady
-      ? undefined
-      : read.data?.stored
-        ? { ...read.data.stored, ...(isChanged ? { raw: typed.text } : {}) }
-        : { raw: typed.text },
+    /** For the test request. Undefined while loading. */
+    message: isReady
+      ? { ...read.data?.stored, ...((!read.data?.stored || isChanged) && { raw: typed.text }) }
+      : undefined,
     quarantineId,
     error: read.error ?? offered.error,
     hint:
@@ -192,25 +174,24 @@ function optionsOf(offered: Offered | undefined, chosen: string): (readonly [str
   return [['', 'Custom'], ...other, ...known];
 }
 
-/** A stored message, and its reference for a request. */
 interface Read {
   readonly text: string;
   readonly stored: Pick<FunctionTest, 'quarantine_id' | 'event_id'> | undefined;
 }
 
-async function quarantined(id: string, signal: AbortSignal): Promise<Read> {
+async function quarantined(id: string, options: ReadOptions): Promise<Read> {
   return {
-    text: textOf(await api().quarantine.get(id, { signal })),
+    text: textOf(await api().quarantine.get(id, options)),
     stored: { quarantine_id: id },
   };
 }
 
-async function ofEvent(id: string, source: Source, signal: AbortSignal): Promise<Read> {
-  const { event } = await api().events.explain(id, {}, { signal });
+async function ofEvent(id: string, source: Source, options: ReadOptions): Promise<Read> {
+  const { event } = await api().events.explain(id, {}, options);
   const { raw, raw_encoding } =
-    event.message_bytes === null ? { raw: null } : await api().events.getMessage(id, { signal });
+    event.message_bytes === null ? { raw: null } : await api().events.getMessage(id, options);
   if (raw !== null) return { text: textOf({ raw, raw_encoding }), stored: { event_id: id } };
-  return { text: messageOf(await api().events.get(id, { signal }), source), stored: undefined };
+  return { text: messageOf(await api().events.get(id, options), source), stored: undefined };
 }
 
 /** Rebuilt from the event's data. Exact only for a source without a function. */

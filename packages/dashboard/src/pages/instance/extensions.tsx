@@ -1,22 +1,23 @@
 import type { InstanceFeatureFlag, InstanceLicense, InstancePlugin } from '@gateway/client';
-import { accountApi } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { Badge, Facts, FullTime, Table, type TableColumn } from '../../components/data.js';
-import { Loaded } from '../../components/feedback.js';
-import { Panel } from '../../components/layout.js';
+import { accountApi, useResource } from '../../api/index.js';
+import {
+  Badge,
+  type TableColumns,
+  Facts,
+  FullTime,
+  Loaded,
+  Panel,
+  Table,
+} from '../../components/index.js';
 import { capital } from '../../format/text.js';
 
-type Plugin = InstancePlugin & { readonly uid: string };
-type Flag = InstanceFeatureFlag & { readonly uid: string };
-
-/** Plugins, feature flags and licence entitlements, and why some are not active. */
 export function Extensions() {
-  const all = useResource('instance extensions', async (signal) => {
+  const all = useResource('instance extensions', async (options) => {
     const { instance } = accountApi();
     const [plugins, flags, licence] = await Promise.all([
-      instance.listPlugins({ signal }),
-      instance.listFeatureFlags({ signal }),
-      instance.getLicense({ signal }),
+      instance.listPlugins(options),
+      instance.listFeatureFlags(options),
+      instance.getLicense(options),
     ]);
     return { plugins: plugins.content, flags: flags.content, licence };
   });
@@ -29,7 +30,8 @@ export function Extensions() {
             <Table
               label="Plugins"
               columns={pluginColumns}
-              rows={plugins.map((it) => ({ ...it, uid: `${it.kind} ${it.name}` }))}
+              rows={plugins}
+              idOf={({ kind, name }) => `${kind} ${name}`}
             />
           </Panel>
           <Panel title="Feature flags">
@@ -39,7 +41,8 @@ export function Extensions() {
               <Table
                 label="Feature flags"
                 columns={flagColumns}
-                rows={flags.map((it) => ({ ...it, uid: it.name }))}
+                rows={flags}
+                idOf={({ name }) => name}
               />
             )}
           </Panel>
@@ -49,42 +52,30 @@ export function Extensions() {
   );
 }
 
-const pluginColumns: readonly TableColumn<Plugin>[] = [
-  { name: 'Plugin', cell: ({ name, kind }) => `${name} (${kind})` },
-  {
-    name: 'State',
-    cell: ({ state }) => <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} />,
-  },
-  {
-    name: 'Reason',
-    cell: ({ reason, fix }) =>
-      reason && (
-        <>
-          {capital(reason)} {fix && <span class="muted">{capital(fix)}</span>}
-        </>
-      ),
-  },
-  { name: 'Version', cell: ({ version }) => version },
-  { name: 'From', cell: ({ from }) => from },
-];
-
-const flagColumns: readonly TableColumn<Flag>[] = [
-  { name: 'Flag', cell: ({ name }) => <code>{name}</code> },
-  {
-    name: 'State',
-    cell: ({ enabled }) => (
-      <Badge status={enabled ? 'on' : 'off'} tone={enabled ? 'ok' : 'plain'} />
+const pluginColumns: TableColumns<InstancePlugin> = {
+  Plugin: ({ name, kind }) => `${name} (${kind})`,
+  State: ({ state }) => <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} />,
+  Reason: ({ reason, fix }) =>
+    reason && (
+      <>
+        {capital(reason)} {fix && <span class="muted">{capital(fix)}</span>}
+      </>
     ),
-  },
-  { name: 'Description', cell: ({ summary }) => summary },
-  { name: 'Stability', cell: ({ stability }) => stability },
-  { name: 'Set by', cell: ({ origin }) => origin },
-  { name: 'Declared by', cell: ({ declared_by: by }) => <code>{by}</code> },
-];
+  Version: ({ version }) => version,
+  From: ({ from }) => from,
+};
+
+const flagColumns: TableColumns<InstanceFeatureFlag> = {
+  Flag: ({ name }) => <code>{name}</code>,
+  State: ({ enabled }) => <Badge status={enabled ? 'on' : 'off'} tone={enabled ? 'ok' : 'plain'} />,
+  Description: ({ summary }) => summary,
+  Stability: ({ stability }) => stability,
+  'Set by': ({ origin }) => origin,
+  'Declared by': ({ declared_by: by }) => <code>{by}</code>,
+};
 
 const FEW_DAYS = 30;
 
-/** Also the problem if the given licence is not valid. */
 function LicencePanel({ licence }: { licence: InstanceLicense }) {
   const {
     kind,
@@ -113,21 +104,14 @@ function LicencePanel({ licence }: { licence: InstanceLicense }) {
         </div>
       )}
       <Facts
-        rows={[
-          ['Issued to', organisation],
-          [
-            'Includes',
-            entitlements.length > 0 ? entitlements.join(', ') : 'all features that need no licence',
-          ],
-          [
-            'Unused',
-            unknown.length > 0
-              ? `${unknown.join(', ')}: not declared by any installed plugin`
-              : null,
-          ],
-          ['Issued', issued && <FullTime at={issued} />],
-          ['Expires', expires && <FullTime at={expires} />],
-        ]}
+        rows={{
+          'Issued to': organisation,
+          Includes: entitlements.join(', ') || 'all features that need no licence',
+          Unused:
+            unknown.length > 0 && `${unknown.join(', ')}: not declared by any installed plugin`,
+          Issued: issued && <FullTime at={issued} />,
+          Expires: expires && <FullTime at={expires} />,
+        }}
       />
     </Panel>
   );

@@ -1,22 +1,24 @@
 import type { InstanceHealth } from '@gateway/client';
-import { accountApi } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { Badge, Table, Time, timeColumn, type TableColumn } from '../../components/data.js';
-import { Empty, Loaded } from '../../components/feedback.js';
-import { Panel } from '../../components/layout.js';
+import { accountApi, useResource } from '../../api/index.js';
+import {
+  Badge,
+  type TableColumns,
+  Empty,
+  Loaded,
+  Panel,
+  Table,
+  Time,
+  timeCell,
+} from '../../components/index.js';
 import { capital } from '../../format/text.js';
 
 const LIVE_MS = 5_000;
 
-type Component = InstanceHealth['server']['components'][number] & { readonly uid: string };
-type ShownAgent = InstanceHealth['agents'][number] & { readonly uid: string };
-
-/** The responding server with its dependencies, and the agents. */
 export function Health() {
   const health = useResource(
     'instance health',
-    (signal) => accountApi().instance.getHealth({ signal }),
-    { everyMs: LIVE_MS },
+    (options) => accountApi().instance.getHealth(options),
+    LIVE_MS,
   );
   return (
     <Loaded resource={health}>
@@ -26,7 +28,8 @@ export function Health() {
             <Table
               label="Server components"
               columns={componentColumns}
-              rows={components.map((it) => ({ ...it, uid: it.name }))}
+              rows={components}
+              idOf={({ name }) => name}
             />
           </Panel>
           <Panel title="Agents">
@@ -46,7 +49,8 @@ export function Health() {
               <Table
                 label="Agents"
                 columns={agentColumns(agents)}
-                rows={agents.map((it) => ({ ...it, uid: `${it.shard} ${it.id}` }))}
+                rows={agents}
+                idOf={({ shard, id }) => `${shard} ${id}`}
               />
             )}
           </Panel>
@@ -56,24 +60,20 @@ export function Health() {
   );
 }
 
-const componentColumns: readonly TableColumn<Component>[] = [
-  { name: 'Component', cell: ({ name }) => name },
-  { name: 'State', cell: ({ state }) => <Badge status={state} /> },
-  { name: 'Reason', cell: ({ reason }) => (reason ? capital(reason) : '') },
-  { name: 'Since', cell: ({ since }) => <Time at={since} look="relative" /> },
-];
+const componentColumns: TableColumns<InstanceHealth['server']['components'][number]> = {
+  Component: ({ name }) => name,
+  State: ({ state }) => <Badge status={state} />,
+  Reason: ({ reason }) => reason && capital(reason),
+  Since: ({ since }) => <Time at={since} look="relative" />,
+};
 
-/** With the shard if there are several. */
-const agentColumns = (agents: InstanceHealth['agents']): readonly TableColumn<ShownAgent>[] => [
-  { name: 'Agent', cell: ({ name }) => name },
-  ...(agents.some(({ shard }) => shard !== 'default')
-    ? [{ name: 'Shard', cell: ({ shard }: ShownAgent) => shard }]
-    : []),
-  {
-    name: 'State',
-    cell: ({ state }) => <Badge status={state} tone={state === 'alive' ? 'ok' : 'bad'} />,
-  },
-  { name: 'Reads sources', cell: ({ reads_sources: reads }) => (reads ? 'yes' : 'no') },
-  timeColumn('Started', 'started_at'),
-  timeColumn('Lease expires', 'expires_at'),
-];
+const agentColumns = (
+  agents: InstanceHealth['agents'],
+): TableColumns<InstanceHealth['agents'][number]> => ({
+  Agent: ({ name }) => name,
+  Shard: agents.some(({ shard }) => shard !== 'default') && (({ shard }) => shard),
+  State: ({ state }) => <Badge status={state} tone={state === 'alive' ? 'ok' : 'bad'} />,
+  'Reads sources': ({ reads_sources: reads }) => (reads ? 'yes' : 'no'),
+  Started: timeCell('started_at'),
+  'Lease expires': timeCell('expires_at'),
+});

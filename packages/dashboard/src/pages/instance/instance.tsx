@@ -1,5 +1,4 @@
-import { Empty } from '../../components/feedback.js';
-import { Page, Tabs, tabValue } from '../../components/layout.js';
+import { Empty, Page, Tabs, tabValue } from '../../components/index.js';
 import { session } from '../../session/session.js';
 import { Extensions } from './extensions.js';
 import { Health } from './health.js';

@@ -1,16 +1,11 @@
 import type { Shard } from '@gateway/client';
-import { useState } from 'preact/hooks';
-import { useAction } from '../../api/change.js';
-import { api } from '../../api/client.js';
-import { toast } from '../../components/feedback.js';
-import { byName, Select, TextField } from '../../components/field.js';
-import { FormDialog } from '../../components/form.js';
+import { api } from '../../api/index.js';
+import { byName, FormDialog, Select, TextField, toast, useForm } from '../../components/index.js';
 import { projects, readProjects } from '../../session/session.js';
 
 /** The choice of a project that the session does not list, such as one of another organisation. */
 const BY_ID = 'by ID';
 
-/** Moves a project to a shard that takes new projects, after a description of what happens. */
 export function MoveProject({
   shards,
   onDone,
@@ -20,9 +15,16 @@ export function MoveProject({
   onDone: () => void;
   onClose: () => void;
 }) {
-  const [{ chosen, typed, to }, setValues] = useState({ chosen: '', typed: '', to: '' });
-  const set = (field: string) => (value: string) =>
-    setValues((before) => ({ ...before, [field]: value }));
+  const form = useForm({ chosen: '', typed: '', to: '' }, async () => {
+    await api(id).shards.moveProject(to);
+    toast(
+      `New events of ${project?.name ?? 'the project'} go to ${to}. Agents copy the earlier ones.`,
+    );
+    onDone();
+    onClose();
+    await readProjects();
+  });
+  const { chosen, typed, to } = form.values;
   const known = projects.value ?? [];
   const project = known.find(({ uid }) => uid === (chosen === BY_ID ? typed.trim() : chosen));
   const id = project?.uid ?? typed.trim();
@@ -31,39 +33,28 @@ export function MoveProject({
       state === 'ready' && !isDraining && name !== project?.shard,
   );
   const isTarget = targets.some(({ name }) => name === to);
-  const action = useAction(async () => {
-    await api(id).shards.moveProject(to);
-    const name = project?.name ?? 'the project';
-    toast(`New events of ${name} go to ${to}. Agents copy the earlier ones.`);
-    onDone();
-    onClose();
-    await readProjects();
-  });
   return (
     <FormDialog
       title="Move project"
       verb="Move project"
       isReady={id !== '' && isTarget}
-      action={action}
+      action={form}
       onClose={onClose}
     >
       <Select
         label="Project"
         options={[...byName(known), [BY_ID, 'Another project, by ID']]}
         other="Choose a project"
-        value={chosen}
-        onChange={set('chosen')}
+        {...form.text('chosen')}
         hint={project && `It is on the shard ${project.shard}.`}
       />
-      {chosen === BY_ID && (
-        <TextField label="Project ID" value={typed} onChange={set('typed')} isMono hasFocus />
-      )}
+      {chosen === BY_ID && <TextField label="Project ID" {...form.text('typed')} isMono hasFocus />}
       <Select
         label="To the shard"
         options={targets.map(({ name }) => [name, name])}
         other={targets.length > 0 ? 'Choose a shard' : 'No other shard is ready'}
         value={isTarget ? to : ''}
-        onChange={set('to')}
+        onChange={form.set('to')}
         hint="Only shards that are ready and not draining take projects."
       />
       <p>
@@ -74,7 +65,7 @@ export function MoveProject({
         Agents then copy the earlier events, the newest first. Until they are there, they are not
         listed, and their deliveries wait. This page shows how far the move is.
       </p>
-      {action.isRunning && (
+      {form.isRunning && (
         <p class="muted" role="status">
           The project is moving. Its new events wait.
         </p>

@@ -1,22 +1,22 @@
 import type { InstanceSetting } from '@gateway/client';
 import { useRef, useState } from 'preact/hooks';
-import { accountApi } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { Table, type TableColumn } from '../../components/data.js';
-import { Empty, Loaded } from '../../components/feedback.js';
-import { Checkbox } from '../../components/field.js';
-import { Description } from '../../components/schema-form/description.js';
-import { useShortcuts } from '../../components/shortcuts.js';
+import { accountApi, useResource } from '../../api/index.js';
+import {
+  Checkbox,
+  type TableColumns,
+  Description,
+  Empty,
+  Loaded,
+  Table,
+  useShortcuts,
+} from '../../components/index.js';
 import { count } from '../../format/number.js';
 import { param, query, setQuery } from '../../router/location.js';
 
-type SettingRow = InstanceSetting & { readonly uid: string };
-
-/** The settings of the responding server, with defaults and origins. */
 export function Settings() {
   const settings = useResource(
     'instance settings',
-    async (signal) => (await accountApi().instance.listSettings({ signal })).content,
+    async (options) => (await accountApi().instance.listSettings(options)).content,
   );
   const field = useRef<HTMLInputElement>(null);
   const [search, setSearch] = useState(param('search'));
@@ -55,11 +55,7 @@ export function Settings() {
             <Empty title="No settings match" />
           ) : (
             <>
-              <Table
-                label="Settings"
-                columns={columns}
-                rows={shown.map((it) => ({ ...it, uid: it.key }))}
-              />
+              <Table label="Settings" columns={columns} rows={shown} idOf={({ key }) => key} />
               <p class="muted" role="status">
                 {count(shown.length)} of {count(all.length)} settings
               </p>
@@ -71,36 +67,26 @@ export function Settings() {
   );
 }
 
-const columns: readonly TableColumn<SettingRow>[] = [
-  {
-    name: 'Setting',
-    cell: ({ key, summary }) => (
-      <span class="setting-name">
-        <code>{key}</code>
-        <span class="muted">
-          <Description text={summary} />
-        </span>
+const columns: TableColumns<InstanceSetting> = {
+  Setting: ({ key, summary }) => (
+    <span class="setting-name">
+      <code>{key}</code>
+      <span class="muted">
+        <Description text={summary} />
       </span>
-    ),
-  },
-  {
-    name: 'Value',
-    cell: ({ value, origin }) => (
-      <code class={origin === 'default' ? '' : 'setting-set'}>{textOf(value)}</code>
-    ),
-  },
-  { name: 'Default', cell: ({ default: usual }) => <code>{textOf(usual)}</code> },
-  {
-    name: 'Origin',
-    cell: ({ origin }) =>
-      origin === 'default' ? <span class="muted">default</span> : <code>{origin}</code>,
-  },
-];
+    </span>
+  ),
+  Value: ({ value, origin }) => (
+    <code class={origin === 'default' ? '' : 'setting-set'}>{textOf(value)}</code>
+  ),
+  Default: ({ default: usual }) => <code>{textOf(usual)}</code>,
+  Origin: ({ origin }) =>
+    origin === 'default' ? <span class="muted">default</span> : <code>{origin}</code>,
+};
 
 interface SettingFilter {
   /** All words must occur in the setting's key, summary, value or origin, ignoring case. */
   readonly search: string;
-  /** Only settings that are set explicitly. */
   readonly isSet: boolean;
 }
 

@@ -1,16 +1,12 @@
-import type { GatewayClient, Issue } from '@gateway/client';
-import { api, given } from '../../api/client.js';
-import { timeColumn } from '../../components/data.js';
-import { Page } from '../../components/layout.js';
-import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
-import { LiveLog } from '../../components/log/live-log.js';
-import type { LogColumn } from '../../components/log/log.js';
+import type { Issue } from '@gateway/client';
+import { api, given, type ListQuery } from '../../api/index.js';
+import { FilterSelect, ListPage, type LogColumn, Muted, timeCell } from '../../components/index.js';
 import { count } from '../../format/number.js';
-import { param, projectHref } from '../../router/location.js';
-import { EndpointFilter } from '../deliveries/delivery-filter.js';
+import { param } from '../../router/location.js';
+import { EndpointFilter } from '../subscriptions/endpoint-names.js';
 import { kindWords, StateBadge } from './kind.js';
 
-type IssueQuery = NonNullable<Parameters<GatewayClient['issues']['list']>[0]>;
+type IssueQuery = ListQuery<'issues'>;
 
 const STATES = [
   ['', 'Open'],
@@ -20,33 +16,25 @@ const STATES = [
 
 export default function IssueList() {
   return (
-    <Page title="Issues" isFull>
-      <FilterBar hasTime={false}>
-        <FilterSelect name="state" label="State" options={STATES} />
-        <EndpointFilter />
-      </FilterBar>
-      <LiveLog<Issue>
-        label="Issues"
-        name="issues"
-        columns={columns}
-        load={(page, signal) => {
-          const state = [(param('state') || 'open') as Issue['state']];
-          const filter = {
-            state,
-            ...given({
-              endpointId: param('endpoint'),
-              sortBy: param('by') as IssueQuery['sortBy'],
-            }),
-          };
-          return api()
-            .issues.list({ ...filter, ...page }, { signal })
-            .page();
-        }}
-        hrefOf={({ uid }) => projectHref(`/issues/${uid}`)}
-      >
-        <p>No endpoint is failing. Failed requests appear here, grouped by endpoint and error.</p>
-      </LiveLog>
-    </Page>
+    <ListPage<Issue>
+      title="Issues"
+      hasTime={false}
+      filters={
+        <>
+          <FilterSelect name="state" label="State" options={STATES} />
+          <EndpointFilter />
+        </>
+      }
+      columns={columns}
+      load={(page, options) => {
+        const state = [(param('state') || 'open') as Issue['state']];
+        const sortBy = param('by') as IssueQuery['sortBy'];
+        const filter = given({ endpointId: param('endpoint'), sortBy });
+        return api().issues.list({ state, ...filter, ...page }, options);
+      }}
+    >
+      <p>No endpoint is failing. Failed requests appear here, grouped by endpoint and error.</p>
+    </ListPage>
   );
 }
 
@@ -63,11 +51,7 @@ const columns: readonly LogColumn<Issue>[] = [
     name: 'Latest error',
     width: 'minmax(8rem, 2fr)',
     narrow: 'hidden',
-    cell: ({ error }) => (
-      <span class="muted" title={error}>
-        {error}
-      </span>
-    ),
+    cell: ({ error }) => <Muted text={error} />,
   },
   {
     name: 'Failures',
@@ -76,9 +60,16 @@ const columns: readonly LogColumn<Issue>[] = [
     sort: { by: 'failures' },
     cell: ({ failures }) => <span class="number">{count(failures)}</span>,
   },
-  { ...timeColumn('First seen', 'first_seen_at'), width: '8rem', narrow: 'hidden', isOrder: true },
   {
-    ...timeColumn('Last seen', 'last_seen_at'),
+    name: 'First seen',
+    ...timeCell('first_seen_at'),
+    width: '8rem',
+    narrow: 'hidden',
+    isOrder: true,
+  },
+  {
+    name: 'Last seen',
+    ...timeCell('last_seen_at'),
     width: '8rem',
     narrow: 'second',
     sort: { by: 'last_seen' },

@@ -1,5 +1,5 @@
 import type { Issue } from '@gateway/client';
-import { Badge } from '../../components/data.js';
+import { Badge } from '../../components/index.js';
 import { own } from '../../format/text.js';
 
 const KINDS: Readonly<Record<string, string>> = {

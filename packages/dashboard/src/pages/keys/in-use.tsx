@@ -1,12 +1,21 @@
 import type { ComponentChildren } from 'preact';
-import type { List } from '../../api/read.js';
-import { Badge, Paged, Table, Time, type TableColumn } from '../../components/data.js';
-import { Empty, toast } from '../../components/feedback.js';
-import { Select, TextField } from '../../components/field.js';
-import { ConfirmButton } from '../../components/form.js';
-import { Button } from '../../components/layout.js';
+import type { List } from '../../api/index.js';
+import {
+  Badge,
+  Button,
+  type Choices,
+  type TableColumns,
+  ConfirmButton,
+  Empty,
+  fieldError,
+  Paged,
+  Select,
+  Table,
+  TextField,
+  Time,
+} from '../../components/index.js';
 import { query, setQuery } from '../../router/location.js';
-import { stateOf, type Ending } from './key-ring.js';
+import { stateOf, type Ending, type Expiry } from './key-ring.js';
 
 type Expiring = Ending & {
   readonly uid: string;
@@ -27,9 +36,8 @@ export function InUse<It extends Expiring>({
 }: {
   list: List<It>;
   label: string;
-  /** The title of an empty list, such as `No active keys`. */
   none: string;
-  columns: readonly TableColumn<It>[];
+  columns: TableColumns<It>;
   children: ComponentChildren;
 }) {
   const hasEnded = query.value.get('ended') === '1';
@@ -42,7 +50,7 @@ export function InUse<It extends Expiring>({
         return (
           <>
             {shown.length > 0 ? (
-              <Table<It> label={label} columns={columns} rows={shown} />
+              <Table label={label} columns={columns} rows={shown} />
             ) : list.hasMore ? (
               <p>None of the newest {rows.length} is active.</p>
             ) : (
@@ -71,7 +79,6 @@ export function StateBadge({ row }: { row: Ending }) {
   return <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} />;
 }
 
-/** Asks for confirmation, and refreshes the list. `children` explain the consequences. */
 export function RevokeButton<It extends Expiring>({
   row: { uid, name, last_used_at: used },
   of: { list, revoke },
@@ -83,15 +90,12 @@ export function RevokeButton<It extends Expiring>({
 }) {
   return (
     <ConfirmButton
-      label="Revoke…"
-      spoken={`Revoke ${name}`}
-      title={`Revoke ${name}?`}
       verb="Revoke"
-      work={async () => {
-        await revoke(uid);
-        toast(`${name} was revoked.`);
-        list.refresh();
-      }}
+      what={name}
+      isRow
+      work={() => revoke(uid)}
+      told={`${name} was revoked.`}
+      onDone={list.refresh}
     >
       <p>{children} This cannot be undone.</p>
       <p>
@@ -107,23 +111,16 @@ export function RevokeButton<It extends Expiring>({
   );
 }
 
-/** `time` is used only if `choice` is `custom`. */
-export interface Expiry {
-  readonly choice: string;
-  readonly time: string;
-}
-
-/** `expiryOf` converts the value for the API. */
 export function ExpiryField({
   options,
   value,
   onChange,
   error,
 }: {
-  options: readonly (readonly [choice: string, label: string])[];
+  options: Choices;
   value: Expiry;
   onChange: (value: Expiry) => void;
-  error: string | undefined;
+  error: Error | undefined;
 }) {
   return (
     <>
@@ -132,7 +129,7 @@ export function ExpiryField({
         value={value.choice}
         onChange={(choice) => onChange({ ...value, choice })}
         options={options}
-        error={error}
+        error={fieldError(error, 'expires_at')}
       />
       {value.choice === 'custom' && (
         <TextField

@@ -1,26 +1,31 @@
 import type { ChangedApiKey, PersonalKey, Scope } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { useAction } from '../../api/change.js';
-import { NewSecret } from '../../components/data.js';
-import { Problem, toast } from '../../components/feedback.js';
-import { Checkbox, fieldError, Select, TextField } from '../../components/field.js';
-import { Dialog, FormDialog } from '../../components/form.js';
-import { Button } from '../../components/layout.js';
-import { ExpiryField, type Expiry } from './in-use.js';
+import { useAction } from '../../api/index.js';
+import {
+  Button,
+  Checkbox,
+  FormDialog,
+  type FormState,
+  NewSecret,
+  Problem,
+  Select,
+  TextField,
+  toast,
+  useForm,
+} from '../../components/index.js';
+import { ExpiryField } from './in-use.js';
 import {
   choicesOf,
   chosenOf,
   EXPIRIES,
   expiryOf,
   labelOf,
+  newExpiry,
   withChoice,
   type KeyRing,
 } from './key-ring.js';
 
-/**
- * Shows the new key. To replace another key, copies its name, role and scopes, then offers to
- * revoke it.
- */
+/** To replace another key, copies its name, role and scopes, then offers to revoke it. */
 export function NewKey({
   ring,
   replaces,
@@ -30,14 +35,10 @@ export function NewKey({
   replaces?: PersonalKey;
   onClose: () => void;
 }) {
-  const [draft, setDraft] = useState(draftOf(replaces));
-  const [expiry, setExpiry] = useState<Expiry>({ choice: EXPIRIES[0][0], time: '' });
   const [key, setKey] = useState<string>();
-  const creating = useAction(async () => {
-    const created = await ring.create({
-      ...fieldsOf(draft),
-      expires_at: expiryOf(expiry.choice, expiry.time),
-    });
+  const form = useForm({ ...draftOf(replaces), expiry: newExpiry(EXPIRIES) }, async (values) => {
+    const expires_at = expiryOf(values.expiry);
+    const created = await ring.create({ ...fieldsOf(values), expires_at });
     setKey(created.key);
     ring.list.refresh();
   });
@@ -47,42 +48,43 @@ export function NewKey({
     ring.list.refresh();
     onClose();
   });
-  const title = replaces ? `Rotate ${replaces.name}` : 'New API key';
-  if (key !== undefined) {
-    return (
-      <Dialog
-        title={title}
-        onClose={onClose}
-        actions={
-          <>
-            {replaces && (
-              <Button kind="danger" isRunning={revoking.isRunning} onPress={revoking.run}>
-                Revoke old key
-              </Button>
-            )}
-            <Button onPress={onClose}>{replaces ? 'Revoke later' : 'Done'}</Button>
-          </>
-        }
-      >
-        <NewSecret what="API key" secret={key} />
-        {replaces && (
-          <p>
-            Both keys work until you revoke the old one, <code>{replaces.mask}</code>. Update
-            everything that uses it first.
-          </p>
-        )}
-        {revoking.error && <Problem error={revoking.error} />}
-      </Dialog>
-    );
-  }
   return (
-    <FormDialog title={title} verb="Create key" action={creating} onClose={onClose}>
-      <KeyFields ring={ring} draft={draft} onChange={setDraft} error={creating.error} />
+    <FormDialog
+      title={replaces ? `Rotate ${replaces.name}` : 'New API key'}
+      verb="Create key"
+      action={form}
+      onClose={onClose}
+      done={
+        key !== undefined && (
+          <>
+            <NewSecret what="API key" secret={key} />
+            {replaces && (
+              <p>
+                Both keys work until you revoke the old one, <code>{replaces.mask}</code>. Update
+                everything that uses it first.
+              </p>
+            )}
+            {revoking.error && <Problem error={revoking.error} />}
+          </>
+        )
+      }
+      doneActions={
+        <>
+          {replaces && (
+            <Button kind="danger" isRunning={revoking.isRunning} onPress={revoking.run}>
+              Revoke old key
+            </Button>
+          )}
+          <Button onPress={onClose}>{replaces ? 'Revoke later' : 'Done'}</Button>
+        </>
+      }
+    >
+      <KeyFields ring={ring} form={form} />
       <ExpiryField
         options={EXPIRIES}
-        value={expiry}
-        onChange={setExpiry}
-        error={fieldError(creating.error, 'expires_at')}
+        value={form.values.expiry}
+        onChange={form.set('expiry')}
+        error={form.error}
       />
     </FormDialog>
   );
@@ -97,16 +99,15 @@ export function EditKey({
   row: PersonalKey;
   onClose: () => void;
 }) {
-  const [draft, setDraft] = useState(draftOf(row));
-  const saving = useAction(async () => {
-    await ring.update(row.uid, fieldsOf(draft));
+  const form = useForm(draftOf(row), async (values) => {
+    await ring.update(row.uid, fieldsOf(values));
     toast(`${row.name} was changed.`);
     ring.list.refresh();
     onClose();
   });
   return (
-    <FormDialog title={`Edit ${row.name}`} verb="Save key" action={saving} onClose={onClose}>
-      <KeyFields ring={ring} draft={draft} onChange={setDraft} error={saving.error} />
+    <FormDialog title={`Edit ${row.name}`} verb="Save key" action={form} onClose={onClose}>
+      <KeyFields ring={ring} form={form} />
     </FormDialog>
   );
 }
@@ -120,11 +121,7 @@ interface KeyDraft {
 
 function draftOf(key: PersonalKey | undefined): KeyDraft {
   if (!key) return { name: '', role: 'member', scopes: null };
-  return {
-    name: key.name,
-    role: key.role ?? '',
-    scopes: key.scopes,
-  };
+  return { name: key.name, role: key.role ?? '', scopes: key.scopes };
 }
 
 function fieldsOf({ name, role, scopes }: KeyDraft): ChangedApiKey & { readonly name: string } {
@@ -145,38 +142,28 @@ function withRole(roles: KeyRing['roles'], role: string): KeyRing['roles'] {
 
 function KeyFields({
   ring,
-  draft,
-  onChange,
-  error,
+  form,
 }: {
   ring: KeyRing;
-  draft: KeyDraft;
-  onChange: (draft: KeyDraft) => void;
-  error: Error | undefined;
+  form: Pick<FormState<KeyDraft>, 'values' | 'set' | 'text'>;
 }) {
-  const { name, role, scopes } = draft;
+  const { role, scopes } = form.values;
+  const setScopes = form.set('scopes');
   return (
     <>
       <TextField
         label="Name"
         hint="The program that uses the key. Shown in this list and in the audit log."
-        value={name}
-        onChange={(it) => onChange({ ...draft, name: it })}
-        error={fieldError(error, 'name')}
+        {...form.text('name')}
         isRequired
         hasFocus
       />
-      <Select
-        label="Permissions"
-        value={role}
-        onChange={(it) => onChange({ ...draft, role: it })}
-        options={withRole(ring.roles, role)}
-      />
+      <Select label="Permissions" options={withRole(ring.roles, role)} {...form.text('role')} />
       <Checkbox
         label="Limit to selected resources"
         hint="Scopes limit the key to the resources selected here, within its role."
         isOn={scopes !== null}
-        onChange={(isOn) => onChange({ ...draft, scopes: isOn ? [] : null })}
+        onChange={(isOn) => setScopes(isOn ? [] : null)}
       />
       {scopes && (
         <fieldset class="field-group">
@@ -187,9 +174,7 @@ function KeyFields({
                 key={resource}
                 label={labelOf(resource)}
                 value={chosenOf(scopes, resource)}
-                onChange={(choice) =>
-                  onChange({ ...draft, scopes: withChoice(scopes, resource, choice) })
-                }
+                onChange={(choice) => setScopes(withChoice(scopes, resource, choice))}
                 options={choicesOf(resource)}
               />
             ))}

@@ -1,41 +1,31 @@
 import type { PersonalKey } from '@gateway/client';
-import { useState } from 'preact/hooks';
-import { timeColumn, type TableColumn } from '../../components/data.js';
-import { Button } from '../../components/layout.js';
+import { type TableColumns, DialogButton, timeCell } from '../../components/index.js';
 import { InUse, RevokeButton, StateBadge } from './in-use.js';
 import { EditKey, NewKey } from './key-dialog.js';
-import { stateOf, type KeyRing } from './key-ring.js';
+import { type KeyRing, stateOf } from './key-ring.js';
 
 export function KeyList({ ring }: { ring: KeyRing }) {
   const { list, label, mayChange, everything } = ring;
-  const columns: readonly TableColumn<PersonalKey>[] = [
-    {
-      name: 'Name',
-      cell: ({ name, mask }) => (
-        <>
-          {name}
-          <br />
-          <code>{mask}</code>
-        </>
-      ),
-    },
-    {
-      name: 'Permissions',
-      cell: ({ role, scopes }) => (
-        <>
-          {role ?? everything}
-          {scopes && <p class="muted">{scopes.join(', ')}</p>}
-        </>
-      ),
-    },
-    { name: 'State', cell: (row) => <StateBadge row={row} /> },
-    timeColumn('Last used', 'last_used_at', 'relative', 'never'),
-    timeColumn('Expires', 'expires_at', 'relative', 'never'),
-    timeColumn('Created', 'created_at', 'row'),
-    ...(mayChange
-      ? [{ name: 'Actions', cell: (row: PersonalKey) => <Actions row={row} ring={ring} /> }]
-      : []),
-  ];
+  const columns: TableColumns<PersonalKey> = {
+    Name: ({ name, mask }) => (
+      <>
+        {name}
+        <br />
+        <code>{mask}</code>
+      </>
+    ),
+    Permissions: ({ role, scopes }) => (
+      <>
+        {role ?? everything}
+        {scopes && <p class="muted">{scopes.join(', ')}</p>}
+      </>
+    ),
+    State: (row) => <StateBadge row={row} />,
+    'Last used': timeCell('last_used_at', 'relative', 'never'),
+    Expires: timeCell('expires_at', 'relative', 'never'),
+    Created: timeCell('created_at', 'row'),
+    Actions: mayChange && ((row) => <Actions row={row} ring={ring} />),
+  };
   return (
     <InUse list={list} label={label} none="No active keys" columns={columns}>
       <p>
@@ -49,23 +39,25 @@ export function KeyList({ ring }: { ring: KeyRing }) {
 }
 
 function Actions({ row, ring }: { row: PersonalKey; ring: KeyRing }) {
-  const [open, setOpen] = useState<'edit' | 'rotate'>();
-  const onClose = () => setOpen(undefined);
   if (stateOf(row) === 'revoked') return null;
   return (
     <span class="row-actions">
-      <Button label={`Edit ${row.name}`} onPress={() => setOpen('edit')}>
+      <DialogButton
+        label={`Edit ${row.name}`}
+        dialog={(close) => <EditKey ring={ring} row={row} onClose={close} />}
+      >
         Edit…
-      </Button>
-      <Button label={`Rotate ${row.name}`} onPress={() => setOpen('rotate')}>
+      </DialogButton>
+      <DialogButton
+        label={`Rotate ${row.name}`}
+        dialog={(close) => <NewKey ring={ring} replaces={row} onClose={close} />}
+      >
         Rotate…
-      </Button>
+      </DialogButton>
       <RevokeButton row={row} of={ring}>
         Requests with <code>{row.mask}</code> are rejected immediately, on other servers within a
         second.
       </RevokeButton>
-      {open === 'edit' && <EditKey ring={ring} row={row} onClose={onClose} />}
-      {open === 'rotate' && <NewKey ring={ring} replaces={row} onClose={onClose} />}
     </span>
   );
 }

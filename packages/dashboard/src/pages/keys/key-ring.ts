@@ -1,12 +1,10 @@
 import type { ChangedApiKey, CreateApiKey, PersonalKey, Scope } from '@gateway/client';
-import type { List } from '../../api/read.js';
+import type { List } from '../../api/index.js';
 
 /** For a project or a user. */
 export interface KeyRing {
   readonly label: string;
-  /** The permissions of a key without a role. */
   readonly everything: string;
-  /** `''` means none. */
   readonly roles: readonly (readonly [role: string, label: string])[];
   readonly resources: readonly ScopedResource[];
   readonly list: List<PersonalKey>;
@@ -46,12 +44,18 @@ export const LINK_EXPIRIES = [
   ['custom', 'Custom…'],
 ] as const;
 
-/**
- * For the API. `choice` is in days from now, `custom` for `time` in the browser's time zone, or
- * `''` for never, which becomes null. An invalid time is returned unchanged, so that the API
- * reports it.
- */
-export function expiryOf(choice: string, time: string, nowMs = Date.now()): string | null {
+/** `choice` is in days from now, `''` for never, or `custom` for `time` in the browser's zone. */
+export interface Expiry {
+  readonly choice: string;
+  readonly time: string;
+}
+
+export function newExpiry([[choice]]: typeof EXPIRIES | typeof LINK_EXPIRIES): Expiry {
+  return { choice, time: '' };
+}
+
+/** Null for never. An invalid time is returned unchanged, so that the API reports it. */
+export function expiryOf({ choice, time }: Expiry, nowMs = Date.now()): string | null {
   if (choice === '') return null;
   const at = choice === 'custom' ? new Date(time) : new Date(nowMs + Number(choice) * 86_400_000);
   return Number.isNaN(at.getTime()) ? time : at.toISOString();
@@ -67,66 +71,53 @@ type ResourceOf<It extends Scope, Access extends string> = It extends `${infer N
   : never;
 type ScopedResource = ResourceOf<Scope, 'read'>;
 
-const BOTH = ['read', 'write'] as const;
-const READ = ['read'] as const;
-
-interface ScopeChoice<Name extends ScopedResource> {
-  readonly label: string;
-  readonly choices: Name extends ResourceOf<Scope, 'write'> ? typeof BOTH : typeof READ;
-  /** Project API keys can access the resource too. */
-  readonly isOfProject: boolean;
-}
-
 /** The most used resources first. */
-const RESOURCES: { readonly [Name in ScopedResource]: ScopeChoice<Name> } = {
-  events: { label: 'Events', choices: BOTH, isOfProject: true },
-  eventDeliveries: { label: 'Deliveries', choices: BOTH, isOfProject: true },
-  issues: { label: 'Issues', choices: BOTH, isOfProject: true },
-  endpoints: { label: 'Endpoints', choices: BOTH, isOfProject: true },
-  subscriptions: { label: 'Subscriptions', choices: BOTH, isOfProject: true },
-  sources: { label: 'Sources', choices: BOTH, isOfProject: true },
-  eventTypes: { label: 'Event types', choices: BOTH, isOfProject: true },
-  quarantine: { label: 'Quarantine', choices: BOTH, isOfProject: true },
-  portalLinks: { label: 'Portal links', choices: BOTH, isOfProject: true },
-  notificationChannels: { label: 'Notification channels', choices: BOTH, isOfProject: true },
-  projects: { label: 'Project settings', choices: BOTH, isOfProject: true },
-  summary: { label: 'Summary', choices: READ, isOfProject: true },
-  health: { label: 'Health', choices: READ, isOfProject: true },
-  activity: { label: 'Activity', choices: READ, isOfProject: true },
-  apiKeys: { label: 'API keys', choices: BOTH, isOfProject: false },
-  organisations: { label: 'Organisations', choices: BOTH, isOfProject: false },
-  members: { label: 'Members', choices: BOTH, isOfProject: false },
-  invitations: { label: 'Invitations', choices: BOTH, isOfProject: false },
-  auditLog: { label: 'Audit log', choices: READ, isOfProject: false },
-  users: { label: 'Your account', choices: BOTH, isOfProject: false },
-  instance: { label: 'Instance', choices: READ, isOfProject: false },
-  shards: { label: 'Shards', choices: BOTH, isOfProject: false },
+const OF_PROJECT = {
+  events: 'Events',
+  eventDeliveries: 'Deliveries',
+  issues: 'Issues',
+  endpoints: 'Endpoints',
+  subscriptions: 'Subscriptions',
+  sources: 'Sources',
+  eventTypes: 'Event types',
+  quarantine: 'Quarantine',
+  portalLinks: 'Portal links',
+  notificationChannels: 'Notification channels',
+  projects: 'Project settings',
+  summary: 'Summary',
+  health: 'Health',
+  activity: 'Activity',
+};
+const LABELS: Readonly<Record<ScopedResource, string>> = {
+  ...OF_PROJECT,
+  apiKeys: 'API keys',
+  organisations: 'Organisations',
+  members: 'Members',
+  invitations: 'Invitations',
+  auditLog: 'Audit log',
+  users: 'Your account',
+  instance: 'Instance',
+  shards: 'Shards',
+};
+const READ_ONLY: Readonly<Record<Exclude<ScopedResource, ResourceOf<Scope, 'write'>>, true>> = {
+  ...{ summary: true, health: true, activity: true, auditLog: true, instance: true },
 };
 
-export const ALL_RESOURCES = Object.keys(RESOURCES) as ScopedResource[];
-export const PROJECT_RESOURCES = ALL_RESOURCES.filter((name) => RESOURCES[name].isOfProject);
+export const ALL_RESOURCES = Object.keys(LABELS) as ScopedResource[];
+export const PROJECT_RESOURCES = Object.keys(OF_PROJECT) as ScopedResource[];
 
 export function labelOf(resource: ScopedResource): string {
-  return RESOURCES[resource].label;
+  return LABELS[resource];
 }
 
-/** `''` means none. */
-export function choicesOf(resource: ScopedResource): [choice: string, label: string][] {
-  return [
-    ['', 'none'],
-    ...RESOURCES[resource].choices.map((it): [string, string] => [
-      it,
-      it === 'write' ? 'read and write' : it,
-    ]),
-  ];
+export function choicesOf(resource: ScopedResource): readonly (readonly [string, string])[] {
+  const write = ['write', 'read and write'] as const;
+  return [['', 'none'], ['read', 'read'], ...(resource in READ_ONLY ? [] : [write])];
 }
 
 /** The widest access that the scopes grant, or `''` for none. */
 export function chosenOf(scopes: readonly Scope[], resource: ScopedResource): string {
-  return (
-    RESOURCES[resource].choices.findLast((it) => scopes.includes(`${resource}:${it}` as Scope)) ??
-    ''
-  );
+  return ['write', 'read'].find((it) => scopes.includes(`${resource}:${it}` as Scope)) ?? '';
 }
 
 export function withChoice(

@@ -1,19 +1,27 @@
 import type { CreatedPortalLink, PortalLink } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { useAction, useDraft, type Draft } from '../../api/change.js';
-import { api, given } from '../../api/client.js';
-import { useList, type List } from '../../api/read.js';
-import { NewSecret, Time, timeColumn, type TableColumn } from '../../components/data.js';
-import { toast } from '../../components/feedback.js';
-import { Checkbox, fieldError, TextField, textsOf } from '../../components/field.js';
-import { Dialog, FormDialog } from '../../components/form.js';
-import { Button, Page } from '../../components/layout.js';
-import { FilterBar } from '../../components/log/filter-bar.js';
+import { api, type Draft, given, type List, useDraft, useList } from '../../api/index.js';
+import {
+  Button,
+  Checkbox,
+  type TableColumns,
+  DialogButton,
+  FilterBar,
+  FormDialog,
+  NewSecret,
+  Page,
+  TextField,
+  textsOf,
+  Time,
+  timeCell,
+  toast,
+  useForm,
+} from '../../components/index.js';
 import { param, query, setQuery } from '../../router/location.js';
 import { may } from '../../session/session.js';
-import { ExpiryField, InUse, RevokeButton, StateBadge, type Expiry } from './in-use.js';
-import { expiryOf, LINK_EXPIRIES, stateOf } from './key-ring.js';
+import { ExpiryField, InUse, RevokeButton, StateBadge } from './in-use.js';
+import { expiryOf, LINK_EXPIRIES, newExpiry, stateOf } from './key-ring.js';
 
 /**
  * For a project or one owner. The query parameter `new`, set by the endpoint page's link, opens the
@@ -21,27 +29,20 @@ import { expiryOf, LINK_EXPIRIES, stateOf } from './key-ring.js';
  */
 export default function PortalLinksPage() {
   const owner = param('search');
-  const list = useList<PortalLink>(`portal links ${owner}`, (page, signal) =>
-    api()
-      .portalLinks.list({ ...given({ ownerId: owner }), ...page }, { signal })
-      .page(),
+  const list = useList<PortalLink>(`portal links ${owner}`, (page, options) =>
+    api().portalLinks.list({ ...given({ ownerId: owner }), ...page }, options),
   );
   const mayChange = may('member');
-  const columns: readonly TableColumn<PortalLink>[] = [
-    { name: 'Name', cell: ({ name }) => name },
-    { name: 'Owner', cell: ({ owner_id: id }) => <code>{id}</code> },
-    {
-      name: 'Permissions',
-      cell: ({ can_manage_endpoint: manages }) =>
-        manages ? 'manage endpoints' : 'read and resend',
-    },
-    { name: 'State', cell: (row) => <StateBadge row={row} /> },
-    timeColumn('Last used', 'last_used_at', 'relative', 'never'),
-    timeColumn('Expires', 'expires_at'),
-    ...(mayChange
-      ? [{ name: 'Actions', cell: (row: PortalLink) => <Actions row={row} list={list} /> }]
-      : []),
-  ];
+  const columns: TableColumns<PortalLink> = {
+    Name: ({ name }) => name,
+    Owner: ({ owner_id: id }) => <code>{id}</code>,
+    Permissions: ({ can_manage_endpoint: manages }) =>
+      manages ? 'manage endpoints' : 'read and resend',
+    State: (row) => <StateBadge row={row} />,
+    'Last used': timeCell('last_used_at', 'relative', 'never'),
+    Expires: timeCell('expires_at'),
+    Actions: mayChange && ((row) => <Actions row={row} list={list} />),
+  };
   return (
     <Page
       title="Portal links"
@@ -84,23 +85,26 @@ export default function PortalLinksPage() {
 }
 
 function Actions({ row, list }: { row: PortalLink; list: List<PortalLink> }) {
-  const [open, setOpen] = useState<'edit' | 'url'>();
-  const dialog = { link: row, onSaved: list.refresh, onClose: () => setOpen(undefined) };
   if (stateOf(row) === 'revoked') return null;
+  const dialog = { link: row, onSaved: list.refresh };
   return (
     <span class="row-actions">
-      <Button label={`Edit ${row.name}`} onPress={() => setOpen('edit')}>
+      <DialogButton
+        label={`Edit ${row.name}`}
+        dialog={(close) => <EditLink {...dialog} onClose={close} />}
+      >
         Edit…
-      </Button>
-      <Button label={`New URL for ${row.name}`} onPress={() => setOpen('url')}>
+      </DialogButton>
+      <DialogButton
+        label={`New URL for ${row.name}`}
+        dialog={(close) => <NewUrl {...dialog} onClose={close} />}
+      >
         New URL…
-      </Button>
+      </DialogButton>
       <RevokeButton row={row} of={{ list, revoke: (id) => api().portalLinks.revoke(id) }}>
         The URL stops showing data of <code>{row.owner_id}</code> immediately, even where it is
         open; on other servers within a second.
       </RevokeButton>
-      {open === 'edit' && <EditLink {...dialog} />}
-      {open === 'url' && <NewUrl {...dialog} />}
     </span>
   );
 }
@@ -110,7 +114,6 @@ interface LinkDialog {
   readonly onClose: () => void;
 }
 
-/** By default for the given owner. */
 function NewLink({ owner, ...dialog }: LinkDialog & { owner: string }) {
   const draft = useDraft({ name: owner, owner_id: owner, can_manage_endpoint: false });
   const make = (expires_at: string) =>
@@ -138,7 +141,6 @@ function NewLink({ owner, ...dialog }: LinkDialog & { owner: string }) {
   );
 }
 
-/** Replaces the URL of a portal link. */
 function NewUrl({ link, ...dialog }: LinkDialog & { link: PortalLink }) {
   const make = (expires_at: string) => api().portalLinks.refreshToken(link.uid, { expires_at });
   return (
@@ -149,23 +151,23 @@ function NewUrl({ link, ...dialog }: LinkDialog & { link: PortalLink }) {
 }
 
 function EditLink({ link, onSaved, onClose }: LinkDialog & { link: PortalLink }) {
-  const draft = useDraft({ name: link.name, can_manage_endpoint: link.can_manage_endpoint });
-  const saving = useAction(async () => {
-    const { name } = await api().portalLinks.update(link.uid, {
-      ...draft.values,
-      name: draft.values.name.trim(),
+  const { name, can_manage_endpoint } = link;
+  const form = useForm({ name, can_manage_endpoint }, async (values) => {
+    const saved = await api().portalLinks.update(link.uid, {
+      ...values,
+      name: values.name.trim(),
     });
-    toast(`${name} was changed.`);
+    toast(`${saved.name} was changed.`);
     onSaved();
     onClose();
   });
   return (
-    <FormDialog title={`Edit ${link.name}`} verb="Save" action={saving} onClose={onClose}>
+    <FormDialog title={`Edit ${name}`} verb="Save" action={form} onClose={onClose}>
       <p>
         This link opens the portal of <code>{link.owner_id}</code>. Its URL stays the same, and
         changed permissions apply immediately.
       </p>
-      <LinkFields draft={draft} error={saving.error} />
+      <LinkFields draft={form} error={form.error} />
     </FormDialog>
   );
 }
@@ -208,32 +210,34 @@ function UrlDialog({
   make: (expiresAt: string) => Promise<CreatedPortalLink>;
   children: (error: Error | undefined) => ComponentChildren;
 }) {
-  const [expiry, setExpiry] = useState<Expiry>({ choice: LINK_EXPIRIES[0][0], time: '' });
   const [made, setMade] = useState<CreatedPortalLink>();
-  const making = useAction(async () => {
-    setMade(await make(expiryOf(expiry.choice, expiry.time) ?? ''));
+  const form = useForm({ expiry: newExpiry(LINK_EXPIRIES) }, async ({ expiry }) => {
+    setMade(await make(expiryOf(expiry) ?? ''));
     onSaved();
   });
-  if (made) {
-    return (
-      <Dialog title={title} onClose={onClose} actions={<Button onPress={onClose}>Done</Button>}>
-        <NewSecret what={made.url === null ? 'token' : 'URL'} secret={made.url ?? made.token}>
-          <p>
-            This link opens the portal of <code>{made.owner_id}</code> for anyone who has it. The
-            link expires <Time at={made.expires_at} look="relative" />.
-          </p>
-        </NewSecret>
-      </Dialog>
-    );
-  }
   return (
-    <FormDialog title={title} verb={verb} action={making} onClose={onClose}>
-      {children(making.error)}
+    <FormDialog
+      title={title}
+      verb={verb}
+      action={form}
+      onClose={onClose}
+      done={
+        made && (
+          <NewSecret what={made.url === null ? 'token' : 'URL'} secret={made.url ?? made.token}>
+            <p>
+              This link opens the portal of <code>{made.owner_id}</code> for anyone who has it. The
+              link expires <Time at={made.expires_at} look="relative" />.
+            </p>
+          </NewSecret>
+        )
+      }
+    >
+      {children(form.error)}
       <ExpiryField
         options={LINK_EXPIRIES}
-        value={expiry}
-        onChange={setExpiry}
-        error={fieldError(making.error, 'expires_at')}
+        value={form.values.expiry}
+        onChange={form.set('expiry')}
+        error={form.error}
       />
     </FormDialog>
   );

@@ -1,18 +1,13 @@
 import type { ApiKey } from '@gateway/client';
-import { useState } from 'preact/hooks';
-import { api } from '../../api/client.js';
-import { useList } from '../../api/read.js';
-import { Button, Page } from '../../components/layout.js';
+import { api, useList } from '../../api/index.js';
+import { DialogButton, Page } from '../../components/index.js';
 import { may } from '../../session/session.js';
 import { NewKey } from './key-dialog.js';
 import { KeyList } from './key-list.js';
-import { PROJECT_RESOURCES, ROLES, type KeyRing } from './key-ring.js';
+import { ROLES, type KeyRing, PROJECT_RESOURCES } from './key-ring.js';
 
 export default function ProjectKeysPage() {
-  const [isNew, setNew] = useState(false);
-  const list = useList<ApiKey>('API keys', (page, signal) =>
-    api().apiKeys.list(page, { signal }).page(),
-  );
+  const list = useList<ApiKey>('API keys', (page, options) => api().apiKeys.list(page, options));
   const ring: KeyRing = {
     label: 'API keys',
     everything: 'full access to the project',
@@ -29,9 +24,13 @@ export default function ProjectKeysPage() {
       title="API keys"
       actions={
         ring.mayChange && (
-          <Button kind="main" keys="n" onPress={() => setNew(true)}>
+          <DialogButton
+            kind="main"
+            keys="n"
+            dialog={(close) => <NewKey ring={ring} onClose={close} />}
+          >
             New API key
-          </Button>
+          </DialogButton>
         )
       }
     >
@@ -40,7 +39,6 @@ export default function ProjectKeysPage() {
         this project only.
       </p>
       <KeyList ring={ring} />
-      {isNew && <NewKey ring={ring} onClose={() => setNew(false)} />}
     </Page>
   );
 }

@@ -1,5 +1,5 @@
 import type { Activity } from '@gateway/client';
-import { api } from '../../api/client.js';
+import { api, type ReadOptions } from '../../api/index.js';
 import type { Line } from '../../components/chart.js';
 import { rate } from '../../format/number.js';
 
@@ -21,7 +21,6 @@ export interface Steps {
   readonly backlogs: readonly (WaitingStep | undefined)[];
 }
 
-/** Between `fromMs` and `toMs`, without the unfinished step. */
 export function filled(
   { step_seconds: stepSeconds, content, latency_ms: latency, backlog }: Activity,
   { fromMs, toMs }: { fromMs: number; toMs: number },
@@ -47,7 +46,7 @@ type ActivityFilter = NonNullable<Parameters<ReturnType<typeof api>['activity'][
 /** The last `minutes`, with the unfinished step only if `isWhole` is false. */
 export async function readActivity(
   minutes: number,
-  signal: AbortSignal,
+  options: ReadOptions,
   { isWhole = true, ...filter }: ActivityFilter & { isWhole?: boolean } = {},
 ): Promise<Steps> {
   const toMs = Date.now();
@@ -56,11 +55,10 @@ export async function readActivity(
     startDate: new Date(fromMs).toISOString(),
     endDate: new Date(toMs).toISOString(),
   };
-  const read = await api().activity.get({ ...filter, ...times }, { signal });
+  const read = await api().activity.get({ ...filter, ...times }, options);
   return filled(read, { fromMs, toMs: isWhole ? toMs : toMs + read.step_seconds * 1_000 });
 }
 
-/** As a rate per second. */
 export function lineOf(
   { steps, stepSeconds }: Steps,
   label: string,

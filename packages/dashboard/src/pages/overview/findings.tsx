@@ -1,16 +1,22 @@
 import type { HealthReport } from '@gateway/client';
-import { api, outage } from '../../api/client.js';
-import { useResource, type Resource } from '../../api/read.js';
-import { Badge, Table, Time, type TableColumn, type Tone } from '../../components/data.js';
-import { Loaded } from '../../components/feedback.js';
-import { Panel } from '../../components/layout.js';
+import { api, outage, type Resource, useResource } from '../../api/index.js';
+import {
+  Badge,
+  type TableColumns,
+  Link,
+  Loaded,
+  Panel,
+  Table,
+  Time,
+  type Tone,
+} from '../../components/index.js';
 import { count } from '../../format/number.js';
 import { href, projectHref } from '../../router/location.js';
 
 const LIVE_MS = 3_000;
 
 export function useHealth(): Resource<HealthReport> {
-  return useResource('health', (signal) => api().health.get({ signal }), { everyMs: LIVE_MS });
+  return useResource('health', (options) => api().health.get(options), LIVE_MS);
 }
 
 const TONES: Readonly<Record<HealthReport['state'], Tone>> = {
@@ -68,7 +74,7 @@ export function FailingEndpoints({ health }: { health: Resource<HealthReport> })
   return (
     <Panel
       title="Failing endpoints"
-      actions={<a href={projectHref('/deliveries?status=failure')}>Failed deliveries</a>}
+      actions={<Link to="/deliveries?status=failure">Failed deliveries</Link>}
     >
       <Loaded resource={health} lines={3}>
         {({ failing_endpoints: rows }) =>
@@ -89,42 +95,31 @@ const STATES = {
   partly: ['some failures', 'warn'],
 } as const;
 
-const columns: readonly TableColumn<Failing>[] = [
-  {
-    name: 'Endpoint',
-    cell: ({ uid, name }) => <a href={projectHref(`/endpoints/${uid}`)}>{name}</a>,
-  },
-  {
-    name: 'State',
-    cell: ({ state, breaker_until: until }) => (
-      <>
-        <Badge status={state} label={STATES[state][0]} tone={STATES[state][1]} />
-        {until && (
-          <>
-            {' '}
-            next try <Time at={until} look="relative" />
-          </>
-        )}
-      </>
-    ),
-  },
-  {
-    name: 'Failed requests',
+const columns: TableColumns<Failing> = {
+  Endpoint: ({ uid, name }) => <Link to={`/endpoints/${uid}`}>{name}</Link>,
+  State: ({ state, breaker_until: until }) => (
+    <>
+      <Badge status={state} label={STATES[state][0]} tone={STATES[state][1]} />
+      {until && (
+        <>
+          {' '}
+          next try <Time at={until} look="relative" />
+        </>
+      )}
+    </>
+  ),
+  'Failed requests': {
     isNumber: true,
     cell: ({ requests: { success, failure } }) =>
       `${count(failure)} of ${count(success + failure)}`,
   },
-  {
-    name: 'Waiting',
+  Waiting: {
     isNumber: true,
     cell: ({ uid, name, waiting_deliveries: waiting }) => (
-      <a
-        href={projectHref(`/deliveries?endpoint=${uid}`)}
-        aria-label={`Deliveries to ${name}: ${waiting} waiting`}
-      >
+      <Link to={`/deliveries?endpoint=${uid}`} label={`Deliveries to ${name}: ${waiting} waiting`}>
         {count(waiting)}
-      </a>
+      </Link>
     ),
   },
-  { name: 'Latest reason', cell: ({ reason }) => reason },
-];
+  'Latest reason': ({ reason }) => reason,
+};

@@ -1,13 +1,10 @@
 import type { SourceState, Summary } from '@gateway/client';
-import { api } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
+import { api, useResource } from '../../api/index.js';
 import { TimeChart } from '../../components/chart.js';
-import { Problem } from '../../components/feedback.js';
-import { ButtonLink, Page } from '../../components/layout.js';
-import { FilterSelect } from '../../components/log/filter-bar.js';
+import { ButtonLink, FilterSelect, Page, Problem } from '../../components/index.js';
 import { compact, percent, rate } from '../../format/number.js';
 import { milliseconds } from '../../format/time.js';
-import { param, projectHref } from '../../router/location.js';
+import { param } from '../../router/location.js';
 import { OpenIssues } from '../issues/open-issues.js';
 import { useStates } from '../sources/source-state.js';
 import {
@@ -44,21 +41,23 @@ export default function Overview() {
   const minutes = (RANGES.find(([value]) => value === asked) ?? RANGES[0])[2];
   const now = useResource(
     'summary',
-    async (signal) => {
+    async (options) => {
       const fromMs = Date.now() - RECENT_MINUTES * MINUTE_MS;
       const [summary, activity] = await Promise.all([
-        api().summary.get({ signal }),
-        api().activity.get({ startDate: new Date(fromMs).toISOString() }, { signal }),
+        api().summary.get(options),
+        api().activity.get({ startDate: new Date(fromMs).toISOString() }, options),
       ]);
       return { summary, ...recentOf(activity) };
     },
-    { everyMs: SUMMARY_MS },
+    SUMMARY_MS,
   );
   const health = useHealth();
   const states = useStates();
-  const activity = useResource(`activity ${minutes}`, (signal) => readActivity(minutes, signal), {
-    everyMs: ACTIVITY_MS,
-  });
+  const activity = useResource(
+    `activity ${minutes}`,
+    (options) => readActivity(minutes, options),
+    ACTIVITY_MS,
+  );
   return (
     <Page
       title="Overview"
@@ -77,7 +76,6 @@ export default function Overview() {
 
 type ReadActivity = Awaited<ReturnType<ReturnType<typeof api>['activity']['get']>>;
 
-/** Requests of the last 15 minutes, and events per second of the last five. */
 function recentOf({ content }: ReadActivity): { recent: Recent; eventsPerSecond: number } {
   const sum = (steps: typeof content, value: (step: (typeof content)[number]) => number) =>
     steps.reduce((all, step) => all + value(step), 0);
@@ -103,14 +101,13 @@ function Start() {
   return (
     <section class="notice info findings start" aria-label="Health">
       <p class="findings-verdict">This project has no endpoints yet, so nothing is delivered.</p>
-      <ButtonLink kind="main" href={projectHref('/start')}>
+      <ButtonLink kind="main" to="/start">
         Deliver a first message
       </ButtonLink>
     </section>
   );
 }
 
-/** In messages, or null if unknown. */
 function behindOf(states: ReadonlyMap<string, SourceState> | undefined): number | null {
   const known = [...(states?.values() ?? [])].flatMap(({ messages }) =>
     messages === null ? [] : [messages],
@@ -119,9 +116,7 @@ function behindOf(states: ReadonlyMap<string, SourceState> | undefined): number 
 }
 
 function Charts({ steps }: { steps: Steps }) {
-  const charts: readonly (Omit<Parameters<typeof TimeChart>[0], 'atMs' | 'summary'> & {
-    readonly format: (value: number) => string;
-  })[] = [
+  const charts: readonly Omit<Parameters<typeof TimeChart>[0], 'atMs' | 'summary'>[] = [
     {
       title: 'Events per second',
       lines: [
@@ -161,7 +156,7 @@ function Charts({ steps }: { steps: Steps }) {
     },
   ];
   return (
-    <div class="overview-charts">
+    <div class="columns overview-charts">
       {charts.map((chart) => (
         <div key={chart.title} class="panel">
           <TimeChart {...chart} summary={summaryOf(chart.lines, chart.format)} atMs={steps.atMs} />

@@ -1,8 +1,8 @@
 import type { Summary } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
+import { Link } from '../../components/index.js';
 import { compact, percent, rate } from '../../format/number.js';
 import { milliseconds, span } from '../../format/time.js';
-import { projectHref } from '../../router/location.js';
 import type { Recent } from './activity.js';
 
 /** The API's summary stops counting here. */
@@ -129,7 +129,7 @@ function TileList({ tiles }: { tiles: readonly Tile[] }) {
     <ul class="tiles">
       {tiles.map(({ name, value, remark, tone, to }) => (
         <li key={name} class={tone ?? ''}>
-          <span class="tile-name">{to ? <a href={projectHref(to)}>{name}</a> : name}</span>
+          <span class="tile-name">{to ? <Link to={to}>{name}</Link> : name}</span>
           <span class="tile-value number">{value}</span>
           <span class="tile-remark">{remark}</span>
         </li>

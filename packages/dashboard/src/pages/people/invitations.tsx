@@ -1,22 +1,22 @@
 import type { CreatedInvitation, Invitation } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { useAction } from '../../api/change.js';
-import { accountApi } from '../../api/client.js';
-import { useList, type List } from '../../api/read.js';
+import { accountApi, type List, useList } from '../../api/index.js';
 import {
   Badge,
+  type TableColumns,
+  ConfirmButton,
+  FormDialog,
   NewSecret,
   Paged,
+  Panel,
+  Select,
   Table,
+  TextField,
   Time,
-  timeColumn,
-  type TableColumn,
+  timeCell,
   type Tone,
-} from '../../components/data.js';
-import { toast } from '../../components/feedback.js';
-import { fieldError, Select, TextField } from '../../components/field.js';
-import { ConfirmButton, Dialog, FormDialog } from '../../components/form.js';
-import { Button, Panel } from '../../components/layout.js';
+  useForm,
+} from '../../components/index.js';
 import { root } from '../../router/location.js';
 import type { MemberRole } from '../../session/session.js';
 import { givableRoles, type ShownOrganisation } from './organisation.js';
@@ -26,10 +26,10 @@ const NONE = { content: [], pagination: { next_page_cursor: null } };
 
 /** Empty without an id, as for users who may not see invitations. */
 export function useInvitations(organisation: string | undefined): List<Invitation> {
-  return useList<Invitation>(`${organisation} invitations`, (page, signal) =>
+  return useList<Invitation>(`${organisation} invitations`, (page, options) =>
     organisation === undefined
       ? Promise.resolve(NONE as never)
-      : accountApi().invitations.list(organisation, page, { signal }).page(),
+      : accountApi().invitations.list(organisation, page, options),
   );
 }
 
@@ -50,40 +50,29 @@ export function Invitations({
   organisation: ShownOrganisation;
   list: List<Invitation>;
 }) {
-  const columns: readonly TableColumn<Invitation>[] = [
-    { name: 'Email', cell: ({ email }) => email },
-    { name: 'Role', cell: ({ role }) => role },
-    {
-      name: 'State',
-      cell: (it) => <Badge status={stateOf(it)} tone={TONES[stateOf(it)] ?? 'plain'} />,
-    },
-    timeColumn('Invited', 'created_at', 'row'),
-    {
-      name: 'Expires',
-      cell: (it) => stateOf(it) === 'open' && <Time at={it.expires_at} look="relative" />,
-    },
-    {
-      name: 'Actions',
-      cell: (it) =>
-        stateOf(it) === 'open' && (
-          <span class="row-actions">
-            <ConfirmButton
-              label="Revoke…"
-              spoken={`Revoke the invitation of ${it.email}`}
-              title="Revoke this invitation?"
-              verb="Revoke"
-              work={async () => {
-                await accountApi().invitations.revoke(organisation.uid, it.uid);
-                toast(`The invitation of ${it.email} was revoked.`);
-                list.refresh();
-              }}
-            >
-              <p>The invitation link for {it.email} stops working.</p>
-            </ConfirmButton>
-          </span>
-        ),
-    },
-  ];
+  const columns: TableColumns<Invitation> = {
+    Email: ({ email }) => email,
+    Role: ({ role }) => role,
+    State: (it) => <Badge status={stateOf(it)} tone={TONES[stateOf(it)] ?? 'plain'} />,
+    Invited: timeCell('created_at', 'row'),
+    Expires: (it) => stateOf(it) === 'open' && <Time at={it.expires_at} look="relative" />,
+    Actions: (it) =>
+      stateOf(it) === 'open' && (
+        <span class="row-actions">
+          <ConfirmButton
+            verb="Revoke"
+            title="Revoke this invitation?"
+            what={`the invitation of ${it.email}`}
+            isRow
+            work={() => accountApi().invitations.revoke(organisation.uid, it.uid)}
+            told={`The invitation of ${it.email} was revoked.`}
+            onDone={list.refresh}
+          >
+            <p>The invitation link for {it.email} stops working.</p>
+          </ConfirmButton>
+        </span>
+      ),
+  };
   return (
     <Panel title="Invitations">
       <Paged list={list} lines={2}>
@@ -109,51 +98,36 @@ export function Invite({
   onDone: () => void;
   onClose: () => void;
 }) {
-  const [email, setEmail] = useState('');
-  const [role, setRole] = useState<MemberRole>('member');
+  const { uid, name } = organisation;
   const [made, setMade] = useState<CreatedInvitation>();
-  const action = useAction(async () => {
-    setMade(await accountApi().invitations.create(organisation.uid, { email: email.trim(), role }));
+  const initial: { email: string; role: MemberRole } = { email: '', role: 'member' };
+  const form = useForm(initial, async ({ email, role }) => {
+    setMade(await accountApi().invitations.create(uid, { email: email.trim(), role }));
     onDone();
   });
-  const title = `Invite to ${organisation.name}`;
-  if (made) {
-    return (
-      <Dialog
-        title={title}
-        onClose={onClose}
-        actions={
-          <Button kind="main" onPress={onClose}>
-            Done
-          </Button>
-        }
-      >
-        <NewSecret what="link" secret={invitationLink(made.token)}>
-          <p>
-            Send the link to {made.email}. Anyone with the link can accept the invitation until{' '}
-            <Time at={made.expires_at} />.
-          </p>
-        </NewSecret>
-      </Dialog>
-    );
-  }
   return (
-    <FormDialog title={title} verb="Create link" action={action} onClose={onClose}>
-      <TextField
-        label="Email"
-        type="email"
-        value={email}
-        onChange={setEmail}
-        error={fieldError(action.error, 'email')}
-        isRequired
-        hasFocus
-      />
+    <FormDialog
+      title={`Invite to ${name}`}
+      verb="Create link"
+      action={form}
+      onClose={onClose}
+      done={
+        made && (
+          <NewSecret what="link" secret={invitationLink(made.token)}>
+            <p>
+              Send the link to {made.email}. Anyone with the link can accept the invitation until{' '}
+              <Time at={made.expires_at} />.
+            </p>
+          </NewSecret>
+        )
+      }
+    >
+      <TextField label="Email" type="email" {...form.text('email')} isRequired hasFocus />
       <Select
         label="Role"
         hint="Each role includes the ones above it."
-        value={role}
-        onChange={(value) => setRole(value as MemberRole)}
-        options={givableRoles(organisation.uid)}
+        options={givableRoles(uid)}
+        {...form.text('role')}
       />
     </FormDialog>
   );

@@ -1,12 +1,16 @@
 import type { Member } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { accountApi } from '../../api/client.js';
-import { useList, type List } from '../../api/read.js';
-import { Badge, Paged, Table, timeColumn, type TableColumn } from '../../components/data.js';
-import { toast } from '../../components/feedback.js';
-import { Select } from '../../components/field.js';
-import { ConfirmButton } from '../../components/form.js';
-import { Panel } from '../../components/layout.js';
+import { accountApi, type List, useList } from '../../api/index.js';
+import {
+  Badge,
+  type TableColumns,
+  ConfirmButton,
+  Paged,
+  Panel,
+  Select,
+  Table,
+  timeCell,
+} from '../../components/index.js';
 import { may, readSession, session } from '../../session/session.js';
 import { givableRoles, type ShownOrganisation } from './organisation.js';
 
@@ -21,39 +25,31 @@ export function nameOf({
 
 /** Admins can change and remove members, but only owners can change or remove other owners. */
 export function Members({ organisation }: { organisation: ShownOrganisation }) {
-  const list = useList<Member>(`${organisation.uid} members`, (page, signal) =>
-    accountApi().members.list(organisation.uid, page, { signal }).page(),
+  const list = useList<Member>(`${organisation.uid} members`, (page, options) =>
+    accountApi().members.list(organisation.uid, page, options),
   );
   const mine = session.value?.user.uid;
   const mayChange = ({ role }: Member) =>
     may(role === 'owner' ? 'owner' : 'admin', organisation.role);
-  const columns: readonly TableColumn<Member>[] = [
-    {
-      name: 'Name',
-      cell: (member) => (
-        <>
-          {nameOf(member)} {member.uid === mine && <Badge status="you" />}
-        </>
-      ),
-    },
-    { name: 'Email', cell: ({ email }) => email },
-    { name: 'Role', cell: ({ role }) => role },
-    timeColumn('Since', 'created_at', 'row'),
-    ...(may('admin', organisation.role)
-      ? [
-          {
-            name: 'Actions',
-            cell: (member: Member) =>
-              mayChange(member) && (
-                <span class="row-actions">
-                  <ChangeRole member={member} organisation={organisation} list={list} />
-                  <Remove member={member} organisation={organisation} list={list} />
-                </span>
-              ),
-          },
-        ]
-      : []),
-  ];
+  const columns: TableColumns<Member> = {
+    Name: (member) => (
+      <>
+        {nameOf(member)} {member.uid === mine && <Badge status="you" />}
+      </>
+    ),
+    Email: ({ email }) => email,
+    Role: ({ role }) => role,
+    Since: timeCell('created_at', 'row'),
+    Actions:
+      may('admin', organisation.role) &&
+      ((member) =>
+        mayChange(member) && (
+          <span class="row-actions">
+            <ChangeRole member={member} organisation={organisation} list={list} />
+            <Remove member={member} organisation={organisation} list={list} />
+          </span>
+        )),
+  };
   return (
     <Panel title="Members">
       <Paged list={list} lines={2}>
@@ -74,16 +70,15 @@ function ChangeRole({ member, organisation: { uid: id }, list }: MemberOf) {
   const person = nameOf(member);
   return (
     <ConfirmButton
-      label="Change role…"
-      spoken={`Change role of ${person}`}
-      title={`Role of ${person}`}
       verb="Change role"
+      title={`Role of ${person}`}
+      what={`of ${person}`}
+      isRow
       kind="main"
       isReady={role !== member.role}
-      work={async () => {
-        await accountApi().members.update(id, member.uid, { role });
-        changed(member, list, `${person} is now ${role}.`);
-      }}
+      work={() => accountApi().members.update(id, member.uid, { role })}
+      told={`${person} is now ${role}.`}
+      onDone={() => refresh(member, list)}
     >
       <Select
         label="Role"
@@ -100,14 +95,12 @@ function Remove({ member, organisation: { uid: id, name }, list }: MemberOf) {
   const person = nameOf(member);
   return (
     <ConfirmButton
-      label="Remove…"
-      spoken={`Remove ${person}`}
-      title={`Remove ${person}?`}
       verb="Remove"
-      work={async () => {
-        await accountApi().members.delete(id, member.uid);
-        changed(member, list, `${person} was removed.`);
-      }}
+      what={person}
+      isRow
+      work={() => accountApi().members.delete(id, member.uid)}
+      told={`${person} was removed.`}
+      onDone={() => refresh(member, list)}
     >
       <p>
         {person} immediately loses access to the projects of {name}, including with personal API
@@ -117,8 +110,7 @@ function Remove({ member, organisation: { uid: id, name }, list }: MemberOf) {
   );
 }
 
-function changed(member: Member, list: List<Member>, sentence: string): void {
-  toast(sentence);
+function refresh(member: Member, list: List<Member>): void {
   list.refresh();
   // The user's own role decides which actions are shown, so reload the session after a change.
   if (member.uid === session.value?.user.uid) void readSession();

@@ -1,19 +1,23 @@
 import type { Session } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { useAction } from '../../api/change.js';
-import { accountApi } from '../../api/client.js';
-import { toast } from '../../components/feedback.js';
-import { fieldError, Options, TextField } from '../../components/field.js';
-import { ConfirmButton, Form } from '../../components/form.js';
-import { Panel } from '../../components/layout.js';
+import { accountApi } from '../../api/index.js';
+import {
+  ConfirmButton,
+  Form,
+  Options,
+  Panel,
+  TextField,
+  toast,
+  useForm,
+} from '../../components/index.js';
 import { query, setQuery } from '../../router/location.js';
 import {
   may,
+  type MemberRole,
   preferredProject,
   readSession,
   roleIn,
   session,
-  type MemberRole,
 } from '../../session/session.js';
 
 export type ShownOrganisation = Session['organisations'][number];
@@ -49,7 +53,6 @@ const ROLES: readonly (readonly [role: MemberRole, label: string])[] = [
   ['owner', 'Owner: manage owners, delete the organisation'],
 ];
 
-/** Only owners can grant ownership. */
 export function givableRoles(organisation: string): typeof ROLES {
   return roleIn(organisation) === 'owner' ? ROLES : ROLES.filter(([role]) => role !== 'owner');
 }
@@ -59,23 +62,17 @@ export function OrganisationSettings({
 }: {
   organisation: ShownOrganisation;
 }) {
-  const [name, setName] = useState(known);
-  const action = useAction(async () => {
+  const form = useForm({ name: known }, async ({ name }) => {
     await accountApi().organisations.update(uid, { name: name.trim() });
     await readSession();
     toast('Organisation renamed.');
   });
+  const isChanged = form.values.name.trim() !== known;
   return (
     <Panel title="Organisation" actions={<NewOrganisation />}>
       {may('admin', role) ? (
-        <Form action={action} verb="Rename" kind="plain" isReady={name.trim() !== known}>
-          <TextField
-            label="Name"
-            value={name}
-            onChange={setName}
-            error={fieldError(action.error, 'name')}
-            isRequired
-          />
+        <Form action={form} verb="Rename" kind="plain" isReady={isChanged}>
+          <TextField label="Name" {...form.text('name')} isRequired />
         </Form>
       ) : (
         <p>
@@ -93,6 +90,7 @@ function NewOrganisation() {
       label="New organisation…"
       title="New organisation"
       verb="Create"
+      what=""
       kind="main"
       isReady={name.trim() !== ''}
       work={async () => {

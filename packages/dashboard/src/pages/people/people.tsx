@@ -1,14 +1,12 @@
-import { useState } from 'preact/hooks';
-import { Empty } from '../../components/feedback.js';
-import { Button, Page } from '../../components/layout.js';
+import { DialogButton, Empty, Page } from '../../components/index.js';
 import { may } from '../../session/session.js';
 import { Invitations, Invite, useInvitations } from './invitations.js';
 import { Members } from './members.js';
 import {
   OrganisationSettings,
   OrganisationSwitch,
-  shownOrganisation,
   type ShownOrganisation,
+  shownOrganisation,
 } from './organisation.js';
 
 export default function PeoplePage() {
@@ -24,7 +22,6 @@ export default function PeoplePage() {
 }
 
 function People({ organisation }: { organisation: ShownOrganisation }) {
-  const [isInviting, setInviting] = useState(false);
   const isAdmin = may('admin', organisation.role);
   const invitations = useInvitations(isAdmin ? organisation.uid : undefined);
   return (
@@ -35,9 +32,15 @@ function People({ organisation }: { organisation: ShownOrganisation }) {
         <>
           <OrganisationSwitch shown={organisation} />
           {isAdmin && (
-            <Button kind="main" keys="n" onPress={() => setInviting(true)}>
+            <DialogButton
+              kind="main"
+              keys="n"
+              dialog={(close) => (
+                <Invite organisation={organisation} onDone={invitations.refresh} onClose={close} />
+              )}
+            >
               Invite…
-            </Button>
+            </DialogButton>
           )}
         </>
       }
@@ -45,13 +48,6 @@ function People({ organisation }: { organisation: ShownOrganisation }) {
       <Members organisation={organisation} />
       {isAdmin && <Invitations organisation={organisation} list={invitations} />}
       <OrganisationSettings organisation={organisation} />
-      {isInviting && (
-        <Invite
-          organisation={organisation}
-          onDone={invitations.refresh}
-          onClose={() => setInviting(false)}
-        />
-      )}
     </Page>
   );
 }

@@ -1,4 +1,4 @@
-import { Code } from '../../components/data.js';
+import { Code } from '../../components/index.js';
 
 export const FORMS = [
   ['text', 'Text'],
@@ -6,7 +6,6 @@ export const FORMS = [
   ['hex', 'Hex'],
 ] as const;
 
-/** Renders nothing for a value that is not one of `FORMS`. */
 export function BytesAs({ form, raw }: { form: string; raw: Raw }) {
   if (form === 'text') return <Code isRaw label="Message" text={textOf(raw)} />;
   if (form === 'json') return <Json text={textOf(raw)} />;

@@ -1,8 +1,7 @@
 import type { CallOptions, FunctionTestResult } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { Badge, Code } from '../../components/data.js';
-import { Problem } from '../../components/feedback.js';
+import { Badge, Code, Problem } from '../../components/index.js';
 import { milliseconds } from '../../format/time.js';
 import { PreviewedRoute } from './route.js';
 
@@ -15,11 +14,6 @@ interface Tried {
 
 type OutcomeBadge = readonly [tone: 'ok' | 'warn' | 'bad', words: string];
 
-/**
- * The outcome, the refusal and the console.
- *
- * @param props.children the output of the function
- */
 export function PreviewVerdict({
   preview: { result, error, isCurrent, run },
   outcome,
@@ -55,7 +49,6 @@ const OUTCOMES = {
   quarantined: ['bad', 'would be quarantined'],
 } as const;
 
-/** As an agent would process the message: events with their routes, or why there are none. */
 export function PreviewResult({ preview }: { preview: PreviewState<FunctionTestResult> }) {
   const { outcome, results = [], result_count: total = 0 } = preview.result ?? {};
   return (
@@ -91,14 +84,12 @@ function Result({
   );
 }
 
-/** After typing. */
 const PAUSE_MS = 400;
 
 export interface PreviewState<Result> {
   /** The result of the last finished test, kept during the next. */
   readonly result: Result | undefined;
   readonly error: Error | undefined;
-  /** The result is for the current input. */
   readonly isCurrent: boolean;
   /** Repeats the test, because an endpoint or subscription may have changed. */
   readonly run: () => void;

@@ -1,11 +1,9 @@
 import type { FunctionTestResult } from '@gateway/client';
-import { Badge } from '../../components/data.js';
+import { Badge, Link } from '../../components/index.js';
 import { capital } from '../../format/text.js';
-import { projectHref } from '../../router/location.js';
 
 type ShownRoute = NonNullable<FunctionTestResult['results'][number]['route']>;
 
-/** Also why the event would not be routed to other endpoints. */
 export function PreviewedRoute({ route }: { route: ShownRoute }) {
   const { endpoints, endpoint_count: count, sentence, subscriptions } = route;
   const missed = subscriptions.filter(({ matches }) => !matches);
@@ -19,7 +17,7 @@ export function PreviewedRoute({ route }: { route: ShownRoute }) {
           {endpoints.map(({ uid, name }, index) => (
             <>
               {index > 0 && ', '}
-              <a href={projectHref(`/endpoints/${uid}`)}>{name}</a>
+              <Link to={`/endpoints/${uid}`}>{name}</Link>
             </>
           ))}
           {count > endpoints.length && ` and ${count - endpoints.length} more`}.

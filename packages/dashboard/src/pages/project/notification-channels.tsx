@@ -1,13 +1,22 @@
 import type { CreateNotificationChannel, NotificationChannel } from '@gateway/client';
-import { useState } from 'preact/hooks';
-import { useAction, useDraft } from '../../api/change.js';
-import { api } from '../../api/client.js';
-import { useList, type List } from '../../api/read.js';
-import { Badge, Paged, Table, Time, type TableColumn } from '../../components/data.js';
-import { Problem, toast } from '../../components/feedback.js';
-import { Select, TextField, textsOf } from '../../components/field.js';
-import { ConfirmButton, FormDialog } from '../../components/form.js';
-import { Button, Panel } from '../../components/layout.js';
+import { api, type List, useAction, useList } from '../../api/index.js';
+import {
+  Badge,
+  Button,
+  type TableColumns,
+  ConfirmButton,
+  DialogButton,
+  FormDialog,
+  Paged,
+  Panel,
+  Problem,
+  Select,
+  Table,
+  TextField,
+  Time,
+  toast,
+  useForm,
+} from '../../components/index.js';
 import { may } from '../../session/session.js';
 
 type Type = CreateNotificationChannel['type'];
@@ -24,28 +33,19 @@ const TYPES: Readonly<Record<Type, readonly [name: string, settings: Record<stri
 const LIVE_MS = 3_000;
 const CHOICES = (Object.keys(TYPES) as Type[]).map((type) => [type, TYPES[type][0]] as const);
 
-/** The channels of the project, to which its notifications are sent beside email. */
 export function NotificationChannels() {
-  const [isNew, setNew] = useState(false);
   const list = useList<NotificationChannel>(
     'notification channels',
-    (page, signal) => api().notificationChannels.list(page, { signal }).page(),
-    { everyMs: LIVE_MS },
+    (page, options) => api().notificationChannels.list(page, options),
+    LIVE_MS,
   );
   const mayChange = may('member');
-  const columns: readonly TableColumn<NotificationChannel>[] = [
-    { name: 'Name', cell: ({ name }) => name },
-    { name: 'Type', cell: ({ type }) => TYPES[type][0] },
-    { name: 'Last request', cell: (row) => <Outcome row={row} /> },
-    ...(mayChange
-      ? [
-          {
-            name: 'Actions',
-            cell: (row: NotificationChannel) => <Actions row={row} list={list} />,
-          },
-        ]
-      : []),
-  ];
+  const columns: TableColumns<NotificationChannel> = {
+    Name: ({ name }) => name,
+    Type: ({ type }) => TYPES[type][0],
+    'Last request': (row) => <Outcome row={row} />,
+    Actions: mayChange && ((row) => <Actions row={row} list={list} />),
+  };
   return (
     <Panel title="Notification channels">
       <p class="muted">
@@ -59,10 +59,11 @@ export function NotificationChannels() {
       </Paged>
       {mayChange && (
         <div>
-          <Button onPress={() => setNew(true)}>Add channel…</Button>
+          <DialogButton dialog={(close) => <NewChannel list={list} onClose={close} />}>
+            Add channel…
+          </DialogButton>
         </div>
       )}
-      {isNew && <NewChannel list={list} onClose={() => setNew(false)} />}
     </Panel>
   );
 }
@@ -89,14 +90,12 @@ function Actions({ row, list }: { row: NotificationChannel; list: List<Notificat
         Send test
       </Button>
       <ConfirmButton
-        label="Delete…"
-        spoken={`Delete the channel ${row.name}`}
-        title={`Delete ${row.name}?`}
         verb="Delete"
-        work={async () => {
-          await api().notificationChannels.delete(row.uid);
-          list.refresh();
-        }}
+        title={`Delete ${row.name}?`}
+        what={`the channel ${row.name}`}
+        isRow
+        work={() => api().notificationChannels.delete(row.uid)}
+        onDone={list.refresh}
       >
         <p>Notifications are no longer sent to this channel.</p>
       </ConfirmButton>
@@ -106,32 +105,26 @@ function Actions({ row, list }: { row: NotificationChannel; list: List<Notificat
 }
 
 function NewChannel({ list, onClose }: { list: List<NotificationChannel>; onClose: () => void }) {
-  const draft = useDraft({
-    name: '',
-    type: 'slack',
+  const initial = {
+    ...{ name: '', type: 'slack' as Type },
     ...{ url: '', secret: '', routing_key: '', api_key: '', api_url: '' },
-  });
-  const { name, type, ...values } = draft.values;
-  const labels = TYPES[type as Type][1];
-  const names = Object.keys(labels) as (keyof typeof values)[];
-  const action = useAction(async () => {
+  };
+  const form = useForm(initial, async ({ name, type, ...values }) => {
     const given = names.flatMap((it) => (values[it].trim() ? [[it, values[it].trim()]] : []));
     await api().notificationChannels.create({
       name: name.trim(),
-      type: type as Type,
+      type,
       settings: Object.fromEntries(given) as CreateNotificationChannel['settings'],
     });
     list.refresh();
     onClose();
   });
-  const text = textsOf(draft, action.error);
+  const { text } = form;
+  const { type } = form.values;
+  const labels = TYPES[type][1];
+  const names = Object.keys(labels) as Exclude<keyof typeof initial, 'name' | 'type'>[];
   return (
-    <FormDialog
-      title="Add notification channel"
-      verb="Add channel"
-      action={action}
-      onClose={onClose}
-    >
+    <FormDialog title="Add notification channel" verb="Add channel" action={form} onClose={onClose}>
       <TextField label="Name" {...text('name')} isRequired hasFocus />
       <Select
         label="Type"

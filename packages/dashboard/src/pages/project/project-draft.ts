@@ -1,5 +1,5 @@
-import type { ChangedProject, Project } from '@gateway/client';
 import { typedNumber as number } from '../../format/number.js';
+import type { ChangedProject, Project } from '@gateway/client';
 
 /** Numbers are kept as typed. */
 export type ProjectDraft = ReturnType<typeof draftOf>;

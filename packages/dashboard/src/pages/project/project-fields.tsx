@@ -1,16 +1,7 @@
-import type { Draft } from '../../api/change.js';
-import { Select, TextField, textsOf } from '../../components/field.js';
+import { type FormState, Select, TextField } from '../../components/index.js';
 import type { ProjectDraft } from './project-draft.js';
 
-export function ProjectFields({
-  draft,
-  error,
-}: {
-  draft: Draft<ProjectDraft>;
-  error: Error | undefined;
-}) {
-  const { values } = draft;
-  const text = textsOf(draft, error);
+export function ProjectFields({ values, text }: Pick<FormState<ProjectDraft>, 'values' | 'text'>) {
   const number = (name: Parameters<typeof text>[0], field: string) => ({
     type: 'number' as const,
     ...text(name, `config.${field}`),

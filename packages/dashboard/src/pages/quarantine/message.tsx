@@ -1,55 +1,61 @@
+import { bytes } from '../../format/number.js';
 import type { WholeQuarantinedMessage } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { useAction } from '../../api/change.js';
-import { api } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { Badge, Copyable, Facts, FullTime } from '../../components/data.js';
-import { Loaded, Problem } from '../../components/feedback.js';
-import { Checkbox, TextArea } from '../../components/field.js';
-import { Button, ButtonLink, Page, Panel, Tabs, tabValue } from '../../components/layout.js';
-import { bytes } from '../../format/number.js';
-import { projectHref } from '../../router/location.js';
+import { api, ifMatch, useAction, useResource } from '../../api/index.js';
+import {
+  Badge,
+  Button,
+  ButtonLink,
+  Checkbox,
+  Copyable,
+  Facts,
+  FullTime,
+  Link,
+  Panel,
+  Problem,
+  ResourcePage,
+  Tabs,
+  tabValue,
+  TextArea,
+} from '../../components/index.js';
 import type { PageProps } from '../../router/route.js';
 import { may } from '../../session/session.js';
-import { BytesAs, FORMS, textOf, type Raw } from '../preview/bytes.js';
+import { FORMS, BytesAs, type Raw, textOf } from '../preview/bytes.js';
 import { PreviewResult, usePreview } from '../preview/preview.js';
 import { isOfFunction, reasonOf } from './reasons.js';
 import { MessageActions, tell } from './replay.js';
 
-export default function MessagePage({ params: { id = '' } }: PageProps) {
-  const resource = useResource(`quarantined ${id}`, (signal) =>
-    api().quarantine.get(id, { signal }),
+export default function MessagePage({ id }: PageProps) {
+  const resource = useResource(`quarantined ${id}`, (options) => api().quarantine.get(id, options));
+  const source = useResource(resource.data && `source ${resource.data.source_id}`, (options) =>
+    api().sources.get(resource.data?.source_id ?? '', options),
   );
-  const source = useResource(resource.data && `source ${resource.data.source_id}`, (signal) =>
-    api().sources.get(resource.data?.source_id ?? '', { signal }),
-  );
-  const { data: message } = resource;
   return (
-    <Page
-      title={message ? reasonOf(message.code).label : 'Quarantined message'}
-      above={<a href={projectHref('/quarantine')}>Quarantine</a>}
-      actions={
-        message?.status === 'quarantined' && <MessageActions id={id} onDone={resource.refresh} />
+    <ResourcePage
+      resource={resource}
+      title={({ code }) => reasonOf(code).label}
+      name="Quarantined message"
+      list="Quarantine"
+      actions={({ status }) =>
+        status === 'quarantined' && <MessageActions id={id} onDone={resource.refresh} />
       }
     >
-      <Loaded resource={resource} lines={12}>
-        {(data) => (
-          <div class="split">
-            <div>
-              <Panel title="Quarantine reason" actions={<Badge status={data.status} />}>
-                <Why message={data} />
-              </Panel>
-              <MessageBytes key={data.updated_at} message={data} onChange={resource.refresh} />
-            </div>
-            <aside>
-              <Panel title="Details">
-                <MessageFacts message={data} sourceName={source.data?.name} />
-              </Panel>
-            </aside>
+      {(message) => (
+        <div class="split">
+          <div>
+            <Panel title="Quarantine reason" actions={<Badge status={message.status} />}>
+              <Why message={message} />
+            </Panel>
+            <MessageBytes key={message.updated_at} message={message} onChange={resource.refresh} />
           </div>
-        )}
-      </Loaded>
-    </Page>
+          <aside>
+            <Panel title="Details">
+              <MessageFacts message={message} sourceName={source.data?.name} />
+            </Panel>
+          </aside>
+        </div>
+      )}
+    </ResourcePage>
   );
 }
 
@@ -65,13 +71,13 @@ function Why({
       </p>
       {status === 'quarantined' && <p>{reasonOf(code).fix}</p>}
       {status === 'quarantined' && isOfFunction(code) && (
-        <ButtonLink href={projectHref(`/sources/${source}/function?message=${uid}`)}>
+        <ButtonLink to={`/sources/${source}/function?message=${uid}`}>
           Test the function with this message
         </ButtonLink>
       )}
       {status === 'replayed' && (
         <p>
-          This message was replayed. <a href={projectHref(`/events/${uid}`)}>View event</a>
+          This message was replayed. <Link to={`/events/${uid}`}>View event</Link>
         </p>
       )}
       {status === 'discarded' && (
@@ -88,31 +94,23 @@ function MessageFacts({
   message: WholeQuarantinedMessage;
   sourceName: string | undefined;
 }) {
-  const {
-    uid,
-    source_id: source,
-    coordinates,
-    occurred_at: at,
-    created_at: quarantinedAt,
-    edited_at: editedAt,
-    headers,
-    code,
-  } = message;
+  const { source_id: source, edited_at: editedAt } = message;
+  const headers = Object.entries(message.headers).map(
+    ([name, value]) => [`Header ${name}`, <span class="mono">{value}</span>] as const,
+  );
   return (
     <Facts
-      rows={[
-        ['Source', <a href={projectHref(`/sources/${source}`)}>{sourceName ?? source}</a>],
-        ['Coordinates', <Copyable text={coordinates} what="coordinates" />],
-        ['Message time', <FullTime at={at} />],
-        ['Quarantined', <FullTime at={quarantinedAt} />],
-        ['Edited', editedAt && <FullTime at={editedAt} />],
-        ['Size', bytes(message.raw_bytes)],
-        ['Code', <code>{code}</code>],
-        ['ID', <Copyable text={uid} what="ID" />],
-        ...Object.entries(headers).map(
-          ([name, value]) => [`Header ${name}`, <span class="mono">{value}</span>] as const,
-        ),
-      ]}
+      rows={{
+        Source: <Link to={`/sources/${source}`}>{sourceName ?? source}</Link>,
+        Coordinates: <Copyable text={message.coordinates} what="coordinates" />,
+        'Message time': <FullTime at={message.occurred_at} />,
+        Quarantined: <FullTime at={message.created_at} />,
+        Edited: editedAt && <FullTime at={editedAt} />,
+        Size: bytes(message.raw_bytes),
+        Code: <code>{message.code}</code>,
+        ID: <Copyable text={message.uid} what="ID" />,
+        ...Object.fromEntries(headers),
+      }}
     />
   );
 }
@@ -143,10 +141,6 @@ function MessageBytes({
   );
 }
 
-/**
- * Edits a message, testing it while the user types with its source's function and the current
- * subscriptions. It can be replayed unless it would be quarantined again.
- */
 function MessageEditor({
   message,
   onChange,
@@ -162,11 +156,7 @@ function MessageEditor({
   const isBinary = message.raw_encoding === 'base64';
   const save = useAction(async () => {
     if (text !== before || isBinary) {
-      await api().quarantine.update(
-        message.uid,
-        { raw: text },
-        { headers: { 'if-match': `"${message.updated_at}"` } },
-      );
+      await api().quarantine.update(message.uid, { raw: text }, ifMatch(message));
     }
     tell(await api().quarantine.replay(message.uid));
     onChange();
@@ -174,7 +164,7 @@ function MessageEditor({
   const isGood =
     preview.isCurrent && preview.result !== undefined && preview.result.outcome !== 'quarantined';
   return (
-    <div class="message-editor">
+    <div class="columns">
       <div class="form">
         <TextArea
           label="Message body"

@@ -1,10 +1,9 @@
-import type { GatewayClient } from '@gateway/client';
-import { given } from '../../api/client.js';
-import { shownRange } from '../../components/log/time-range.js';
+import { given, type ListQuery } from '../../api/index.js';
+import { shownRange } from '../../components/index.js';
 import { param } from '../../router/location.js';
 import { REASONS } from './reasons.js';
 
-type QuarantineQuery = NonNullable<Parameters<GatewayClient['quarantine']['list']>[0]>;
+type QuarantineQuery = ListQuery<'quarantine'>;
 
 /** The values of the `status` filter. By default, only messages that need a decision are listed. */
 export const STATUSES = [
@@ -19,7 +18,6 @@ export const CODES = [
   ...Object.entries(REASONS).map(([code, { label }]) => [code, label] as const),
 ];
 
-/** Converts the page's query to API filters. */
 export function quarantineFilter(): QuarantineQuery {
   const status = param('status') || 'quarantined';
   return {

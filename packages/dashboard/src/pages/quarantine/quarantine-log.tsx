@@ -1,13 +1,15 @@
 import type { QuarantinedMessage } from '@gateway/client';
-import { useState } from 'preact/hooks';
-import { api } from '../../api/client.js';
-import { Badge, timeColumn } from '../../components/data.js';
-import { Page } from '../../components/layout.js';
-import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
-import { LiveLog } from '../../components/log/live-log.js';
-import type { LogColumn } from '../../components/log/log.js';
+import { api } from '../../api/index.js';
+import {
+  Badge,
+  FilterSelect,
+  Link,
+  ListPage,
+  type LogColumn,
+  messageTime,
+  Muted,
+} from '../../components/index.js';
 import { bytes } from '../../format/number.js';
-import { projectHref } from '../../router/location.js';
 import { may } from '../../session/session.js';
 import { SourceFilter, useSourceNames } from '../events/event-filter.js';
 import { CODES, quarantineFilter, STATUSES } from './quarantine-filter.js';
@@ -15,43 +17,31 @@ import { reasonOf } from './reasons.js';
 import { QuarantineBatches, replayNow } from './replay.js';
 
 export default function QuarantineLog() {
-  const [round, setRound] = useState(0);
-  const sources = useSourceNames();
+  const sources = new Map(useSourceNames().map(([uid, name]) => [uid, name]));
   return (
-    <Page
+    <ListPage<QuarantinedMessage>
       title="Quarantine"
-      isFull
-      actions={<QuarantineBatches onDone={() => setRound(round + 1)} />}
+      label="Quarantined messages"
+      actions={(reload) => <QuarantineBatches onDone={reload} />}
+      filters={
+        <>
+          <FilterSelect name="status" label="Status" options={STATUSES} />
+          <FilterSelect name="code" label="Reason" options={CODES} />
+          <SourceFilter />
+        </>
+      }
+      columns={columnsOf(sources)}
+      load={(page, options) => api().quarantine.list({ ...quarantineFilter(), ...page }, options)}
+      rowKey={may('member') && { label: 'Replay the selected message', run: replayNow }}
     >
-      <FilterBar>
-        <FilterSelect name="status" label="Status" options={STATUSES} />
-        <FilterSelect name="code" label="Reason" options={CODES} />
-        <SourceFilter />
-      </FilterBar>
-      <LiveLog<QuarantinedMessage>
-        key={round}
-        label="Quarantined messages"
-        name="quarantine"
-        columns={columnsOf(new Map(sources.map(([uid, name]) => [uid, name])))}
-        load={(page, signal) =>
-          api()
-            .quarantine.list({ ...quarantineFilter(), ...page }, { signal })
-            .page()
-        }
-        hrefOf={({ uid }) => projectHref(`/quarantine/${uid}`)}
-        {...(may('member') && {
-          rowKey: { key: 'r', label: 'Replay the selected message', run: replayNow },
-        })}
-      >
-        <p>
-          Messages that cannot be accepted are kept here, with the reason, until you replay or
-          discard them.
-        </p>
-        <p>
-          <a href={projectHref('/quarantine?status=any')}>View replayed and discarded messages</a>
-        </p>
-      </LiveLog>
-    </Page>
+      <p>
+        Messages that cannot be accepted are kept here, with the reason, until you replay or discard
+        them.
+      </p>
+      <p>
+        <Link to="/quarantine?status=any">View replayed and discarded messages</Link>
+      </p>
+    </ListPage>
   );
 }
 
@@ -64,11 +54,7 @@ const columnsOf = (
     name: 'Details',
     width: 'minmax(8rem, 3fr)',
     narrow: 'second',
-    cell: ({ reason }) => (
-      <span class="muted" title={reason}>
-        {reason}
-      </span>
-    ),
+    cell: ({ reason }) => <Muted text={reason} />,
   },
   {
     name: 'Source',
@@ -85,10 +71,5 @@ const columnsOf = (
     narrow: 'hidden',
     cell: ({ raw_bytes: size }) => bytes(size),
   },
-  {
-    ...timeColumn('Time', 'occurred_at', 'row'),
-    width: '8.5rem',
-    narrow: 'second',
-    isOrder: true,
-  },
+  messageTime,
 ];

@@ -1,14 +1,17 @@
 import type { QuarantinedMessage, ReplayedMessage } from '@gateway/client';
-import { api, given } from '../../api/client.js';
-import { toast, toastError } from '../../components/feedback.js';
-import { ActionButton } from '../../components/form.js';
-import { BatchButton } from '../../components/log/batch-dialog.js';
-import { closedRange, rangeWords } from '../../components/log/time-range.js';
+import { api, given } from '../../api/index.js';
+import {
+  ActionButton,
+  BatchButton,
+  closedRange,
+  rangeWords,
+  toast,
+  toastError,
+} from '../../components/index.js';
 import { may } from '../../session/session.js';
 import { quarantineFilter } from './quarantine-filter.js';
 import { reasonOf } from './reasons.js';
 
-/** Shows the outcome of a replay in a toast. */
 export function tell({ outcome, event_ids: ids, reason }: ReplayedMessage): void {
   switch (outcome) {
     case 'refused':
@@ -24,7 +27,6 @@ export function tell({ outcome, event_ids: ids, reason }: ReplayedMessage): void
   }
 }
 
-/** Replays a listed message without confirmation. */
 export function replayNow({ uid, status }: QuarantinedMessage): void {
   if (status !== 'quarantined') return toast(`This message is already ${status}.`, 'bad');
   api().quarantine.replay(uid).then(tell, toastError);
@@ -35,20 +37,16 @@ export function MessageActions({ id, onDone }: { id: string; onDone: () => void 
   return (
     <>
       <ActionButton
-        work={async () => {
-          await api().quarantine.discard(id);
-          toast('Message discarded. It is deleted when its retention period ends.');
-          onDone();
-        }}
+        work={() => api().quarantine.discard(id)}
+        told="Message discarded. It is deleted when its retention period ends."
+        onDone={onDone}
       >
         Discard
       </ActionButton>
       <ActionButton
         keys="r"
-        work={async () => {
-          tell(await api().quarantine.replay(id));
-          onDone();
-        }}
+        work={async () => tell(await api().quarantine.replay(id))}
+        onDone={onDone}
       >
         Replay
       </ActionButton>
@@ -56,7 +54,6 @@ export function MessageActions({ id, onDone }: { id: string; onDone: () => void 
   );
 }
 
-/** Buttons that discard or replay all quarantined messages matching the log's filters. */
 export function QuarantineBatches({ onDone }: { onDone: () => void }) {
   const { code, sourceId, status } = quarantineFilter();
   if (status !== 'quarantined' || !may('member')) return null;
@@ -75,8 +72,8 @@ export function QuarantineBatches({ onDone }: { onDone: () => void }) {
         }}
         begin={() => {
           const selection = selected();
-          return (options, signal) =>
-            api().quarantine.batchDiscard({ ...selection, ...options }, { signal });
+          return (step, options) =>
+            api().quarantine.batchDiscard({ ...selection, ...step }, options);
         }}
         onDone={onDone}
       />
@@ -93,9 +90,9 @@ export function QuarantineBatches({ onDone }: { onDone: () => void }) {
         }}
         begin={() => {
           const selection = selected();
-          return async (options, signal) => {
+          return async (step, options) => {
             const { replayed, duplicates, dropped, refused, next } =
-              await api().quarantine.batchReplay({ ...selection, ...options }, { signal });
+              await api().quarantine.batchReplay({ ...selection, ...step }, options);
             return { count: replayed + duplicates + dropped, held: dropped, left: refused, next };
           };
         }}

@@ -1,13 +1,19 @@
 import { GatewayApiError, type Source, type SourcePlugin } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { useAction } from '../../api/change.js';
-import { api } from '../../api/client.js';
-import { toast } from '../../components/feedback.js';
-import { Checkbox, fieldError, TextArea, TextField } from '../../components/field.js';
-import { Form } from '../../components/form.js';
-import { Button } from '../../components/layout.js';
-import { SchemaForm } from '../../components/schema-form/schema-form.js';
-import { submitted, type FormSchema, type Value } from '../../components/schema-form/schema.js';
+import { api, ifMatch, useAction, useDraft } from '../../api/index.js';
+import {
+  Button,
+  Checkbox,
+  Form,
+  type FormSchema,
+  SchemaForm,
+  submitted,
+  TextArea,
+  TextField,
+  textsOf,
+  toast,
+  type Value,
+} from '../../components/index.js';
 import { navigate, projectPath } from '../../router/location.js';
 import { may } from '../../session/session.js';
 
@@ -24,21 +30,22 @@ export function BrokerForm({
 }: {
   type: SourcePlugin;
   source?: Source;
-  /** Called with the saved source. Default: opens it. */
   onSaved?: (saved: Source) => void;
 }) {
   const schema = connection as FormSchema;
   const isRead = kind === 'pull';
   const pubSub = source?.pub_sub as { workers?: number; [connection: string]: unknown } | undefined;
   const stored = (pubSub?.[type] ?? {}) as Value;
-  const [name, setName] = useState(source?.name ?? '');
-  const [keeps, setKeeps] = useState(source?.keep_messages ?? false);
-  const [workers, setWorkers] = useState(String(pubSub?.workers ?? 1));
   const before = (source?.forward_headers ?? []).join('\n');
-  const [headers, setHeaders] = useState(before);
-  const [value, setValue] = useState<Value>(stored);
   const [works, setWorks] = useState<string>();
-
+  const draft = useDraft({
+    name: source?.name ?? '',
+    keepMessages: source?.keep_messages ?? false,
+    workers: String(pubSub?.workers ?? 1),
+    headers: before,
+    value: stored,
+  });
+  const { name, keepMessages, workers, headers, value } = draft.values;
   const asked = () => ({
     type,
     ...(isRead && { workers: Number(workers) }),
@@ -58,11 +65,9 @@ export function BrokerForm({
     test.clear();
     const check = skipCheck ? { skip_check: true } : {};
     const forwards = headers === before ? {} : { forward_headers: linesOf(headers) };
-    const body = { name, keep_messages: keeps, pub_sub: asked(), ...forwards };
+    const body = { name, keep_messages: keepMessages, pub_sub: asked(), ...forwards };
     if (source) {
-      const saved = await api().sources.update(source.uid, body, check, {
-        headers: { 'if-match': `"${source.updated_at}"` },
-      });
+      const saved = await api().sources.update(source.uid, body, check, ifMatch(source));
       toast('Source saved.');
       onSaved(saved);
     } else {
@@ -72,6 +77,7 @@ export function BrokerForm({
     }
   });
   const error = save.error ?? test.error;
+  const text = textsOf(draft, error);
   const isRefused =
     save.error instanceof GatewayApiError && save.error.code === 'source_check_failed';
   return (
@@ -95,18 +101,11 @@ export function BrokerForm({
         )
       }
     >
-      <TextField
-        label="Name"
-        value={name}
-        onChange={setName}
-        isRequired
-        error={fieldError(error, 'name')}
-        hasFocus={!source}
-      />
+      <TextField label="Name" {...text('name')} isRequired hasFocus={!source} />
       <SchemaForm
         schema={schema}
         value={value}
-        onChange={setValue}
+        onChange={draft.set('value')}
         stored={stored}
         error={error}
         path={`pub_sub.${type}`}
@@ -117,9 +116,7 @@ export function BrokerForm({
             label="Workers"
             type="number"
             hint="Number of readers across all agents: consumer group members or queue pollers. Each agent runs at least one."
-            value={workers}
-            onChange={setWorkers}
-            error={fieldError(error, 'pub_sub.workers')}
+            {...text('workers', 'pub_sub.workers')}
           />
           <TextArea
             label="Forwarded headers"
@@ -130,13 +127,11 @@ export function BrokerForm({
             }
             rows={2}
             isMono
-            value={headers}
-            onChange={setHeaders}
-            error={fieldError(error, 'forward_headers')}
+            {...text('headers', 'forward_headers')}
           />
         </>
       )}
-      <KeepMessages isOn={keeps} onChange={setKeeps} />
+      <KeepMessages isOn={keepMessages} onChange={draft.set('keepMessages')} />
       {works && (
         <p class="source-works" role="status">
           {works}
@@ -146,7 +141,6 @@ export function BrokerForm({
   );
 }
 
-/** Without blank lines. */
 export function linesOf(text: string): string[] {
   return text
     .split('\n')
@@ -154,7 +148,6 @@ export function linesOf(text: string): string[] {
     .filter(Boolean);
 }
 
-/** Opens the page of a source. */
 export function open({ uid }: Source): void {
   navigate(projectPath(`/sources/${uid}`));
 }

@@ -1,11 +1,17 @@
 import type { Source, Verifier } from '@gateway/client';
-import { useAction, useDraft } from '../../api/change.js';
-import { api } from '../../api/client.js';
-import { toast } from '../../components/feedback.js';
-import { Select, TextArea, TextField, textsOf } from '../../components/field.js';
-import { Form } from '../../components/form.js';
-import { SchemaForm } from '../../components/schema-form/schema-form.js';
-import { submitted, type FormSchema, type Value } from '../../components/schema-form/schema.js';
+import { api, ifMatch } from '../../api/index.js';
+import {
+  Form,
+  type FormSchema,
+  SchemaForm,
+  Select,
+  submitted,
+  TextArea,
+  TextField,
+  toast,
+  useForm,
+  type Value,
+} from '../../components/index.js';
 import { may } from '../../session/session.js';
 import { KeepMessages, linesOf, open } from './broker-form.js';
 
@@ -20,10 +26,9 @@ export function HttpForm({
   onSaved = open,
 }: {
   source?: Source;
-  /** Called with the saved source. Default: opens it. */
   onSaved?: (saved: Source) => void;
 }) {
-  const draft = useDraft({
+  const initial = {
     name: source?.name ?? '',
     keepMessages: source?.keep_messages ?? false,
     verifier: source?.verifier ?? UNVERIFIED,
@@ -33,9 +38,8 @@ export function HttpForm({
     headers: (source?.forward_headers ?? []).join('\n'),
     answer: source?.custom_response?.body ?? '',
     answerType: source?.custom_response?.content_type ?? 'application/json',
-  });
-  const { values, set } = draft;
-  const save = useAction(async () => {
+  };
+  const form = useForm(initial, async (values) => {
     const { name, keepMessages, verifier, type, place, keys, headers, answer, answerType } = values;
     const whenGiven = (field: string, text: string, value: unknown, empty: unknown) =>
       text !== '' ? { [field]: value } : source ? { [field]: empty } : {};
@@ -51,12 +55,7 @@ export function HttpForm({
       ...whenGiven('custom_response', answer, response, null),
     };
     if (source) {
-      const saved = await api().sources.update(
-        source.uid,
-        body,
-        {},
-        { headers: { 'if-match': `"${source.updated_at}"` } },
-      );
+      const saved = await api().sources.update(source.uid, body, {}, ifMatch(source));
       toast('Source saved.');
       onSaved(saved);
     } else {
@@ -65,12 +64,11 @@ export function HttpForm({
       onSaved(created);
     }
   });
-  const { error } = save;
-  const text = textsOf(draft, error);
+  const { values, set, text, error } = form;
   const byProvider = source ? '' : ' Leave empty for the default of the provider.';
   return (
     <Form
-      action={save}
+      action={form}
       verb={may('member') ? (source ? 'Save' : 'Create source') : undefined}
       marksRequired
     >
@@ -150,7 +148,6 @@ const ofProvider: FormSchema = {
   },
 };
 
-/** The kinds of request verification, with labels and fields. */
 const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: FormSchema]>> = {
   noop: ['None: accept all requests', {}],
   basic_auth: [
@@ -218,7 +215,6 @@ function group(name: string, properties: Readonly<Record<string, FormSchema>>): 
   };
 }
 
-/** The inputs for request verification. A stored secret is kept unless the kind changes. */
 function VerifierFields({
   verifier,
   stored,

@@ -1,14 +1,10 @@
 import type { SourcePlugin } from '@gateway/client';
-import { api } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { Loaded } from '../../components/feedback.js';
-import { Select } from '../../components/field.js';
-import { Page, Panel } from '../../components/layout.js';
-import type { FormSchema } from '../../components/schema-form/schema.js';
-import { projectHref, projectId, query, setQuery } from '../../router/location.js';
+import { type FormSchema, Loaded, Page, Panel, Select } from '../../components/index.js';
+import { projectId, query, setQuery } from '../../router/location.js';
 import { projects } from '../../session/session.js';
 import { BrokerForm } from './broker-form.js';
 import { HttpForm } from './http-form.js';
+import { useSourceTypes } from './source-state.js';
 
 const HTTP = 'http';
 
@@ -23,14 +19,11 @@ function description({ connection }: SourcePlugin): string | undefined {
 }
 
 export default function NewSource() {
-  const types = useResource(
-    'source types',
-    async (signal) => (await api().sources.listTypes({ signal })).content,
-  );
+  const types = useSourceTypes();
   const isOutgoing =
     projects.value?.find(({ uid }) => uid === projectId.value)?.type !== 'incoming';
   return (
-    <Page title="New source" above={<a href={projectHref('/sources')}>Sources</a>}>
+    <Page title="New source" list="Sources">
       <Loaded resource={types}>
         {(known) => {
           const named = known.filter(({ kind }) => isOutgoing || kind === 'push');

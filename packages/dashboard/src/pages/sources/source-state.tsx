@@ -1,19 +1,17 @@
-import type { SourceState } from '@gateway/client';
-import { api } from '../../api/client.js';
-import { useResource, type Resource } from '../../api/read.js';
-import type { Tone } from '../../components/data.js';
-import { projectHref } from '../../router/location.js';
+import type { SourcePlugin, SourceState } from '@gateway/client';
+import { api, type Resource, useResource } from '../../api/index.js';
+import { LinkTabs, type Tone } from '../../components/index.js';
 
 const LIVE_MS = 5_000;
 
 export function useStates(): Resource<ReadonlyMap<string, SourceState>> {
   return useResource(
     'source states',
-    async (signal) => {
-      const { content } = await api().sources.listStates({ signal });
+    async (options) => {
+      const { content } = await api().sources.listStates(options);
       return new Map(content.map((state) => [state.uid, state]));
     },
-    { everyMs: LIVE_MS },
+    LIVE_MS,
   );
 }
 
@@ -26,25 +24,26 @@ export const TONES: Readonly<Record<SourceState['state'], Tone>> = {
   unknown: 'warn',
 };
 
-const TABS = [
-  ['status', 'Status', ''],
-  ['function', 'Function', '/function'],
-  ['settings', 'Settings', '?tab=settings'],
-] as const;
+/** The function has its own page, with an editor. */
+export function SourceTabs({
+  id,
+  shown,
+}: {
+  id: string;
+  shown: 'status' | 'function' | 'settings';
+}) {
+  const tabs = [
+    ['status', 'Status', `/sources/${id}`],
+    ['function', 'Function', `/sources/${id}/function`],
+    ['settings', 'Settings', `/sources/${id}?tab=settings`],
+  ] as const;
+  return <LinkTabs label="Source sections" tabs={tabs} shown={shown} />;
+}
 
-/** Links to the parts of a source. The function has its own page, with an editor. */
-export function SourceTabs({ id, shown }: { id: string; shown: (typeof TABS)[number][0] }) {
-  return (
-    <nav class="tabs" aria-label="Source sections">
-      {TABS.map(([name, label, place]) => (
-        <a
-          key={name}
-          href={projectHref(`/sources/${id}${place}`)}
-          aria-current={name === shown ? 'page' : undefined}
-        >
-          {label}
-        </a>
-      ))}
-    </nav>
+/** The active source plugins. */
+export function useSourceTypes(isWanted = true): Resource<readonly SourcePlugin[]> {
+  return useResource(
+    isWanted ? 'source types' : undefined,
+    async (options) => (await api().sources.listTypes(options)).content,
   );
 }

@@ -1,30 +1,34 @@
 import type { Source, SourceLag, SourceState } from '@gateway/client';
-import { api } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
+import { api, useResource } from '../../api/index.js';
 import {
+  ActionButton,
   Badge,
+  type TableColumns,
   Copyable,
+  DeleteButton,
   Facts,
   FullTime,
+  labelOf,
+  Link,
+  Loaded,
+  MASK,
+  Panel,
+  ResourcePage,
   Table,
   Time,
-  type TableColumn,
-} from '../../components/data.js';
-import { Loaded, toast } from '../../components/feedback.js';
-import { ActionButton, ConfirmButton } from '../../components/form.js';
-import { Page, Panel } from '../../components/layout.js';
-import { labelOf, MASK } from '../../components/schema-form/schema.js';
+  toast,
+} from '../../components/index.js';
 import { count } from '../../format/number.js';
 import { localTime } from '../../format/time.js';
-import { navigate, projectHref, projectPath, query } from '../../router/location.js';
+import { query } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { may } from '../../session/session.js';
 import { BrokerForm } from './broker-form.js';
 import { HttpForm } from './http-form.js';
-import { SourceTabs, TONES, useStates } from './source-state.js';
+import { SourceTabs, TONES, useSourceTypes, useStates } from './source-state.js';
 
-export default function SourcePage({ params: { id = '' } }: PageProps) {
-  const source = useResource(`source ${id}`, (signal) => api().sources.get(id, { signal }));
+export default function SourcePage({ id }: PageProps) {
+  const source = useResource(`source ${id}`, (options) => api().sources.get(id, options));
   const states = useStates();
   const refresh = () => {
     source.refresh();
@@ -32,33 +36,30 @@ export default function SourcePage({ params: { id = '' } }: PageProps) {
   };
   const isSettings = query.value.get('tab') === 'settings';
   return (
-    <Page
-      title={source.data?.name ?? 'Source'}
-      above={<a href={projectHref('/sources')}>Sources</a>}
-      actions={source.data && <SourceActions source={source.data} onChange={refresh} />}
+    <ResourcePage
+      resource={source}
+      title={({ name }) => name}
+      name="Source"
+      list="Sources"
+      actions={(data) => <SourceActions source={data} onChange={refresh} />}
     >
-      <Loaded resource={source} lines={12}>
-        {(data) => (
-          <>
-            <SourceTabs id={id} shown={isSettings ? 'settings' : 'status'} />
-            {isSettings ? (
-              <Settings key={data.updated_at} source={data} onSaved={refresh} />
-            ) : (
-              <SourceStatus source={data} state={states.data?.get(id)} />
-            )}
-          </>
-        )}
-      </Loaded>
-    </Page>
+      {(data) => (
+        <>
+          <SourceTabs id={id} shown={isSettings ? 'settings' : 'status'} />
+          {isSettings ? (
+            <Settings key={data.updated_at} source={data} onSaved={refresh} />
+          ) : (
+            <SourceStatus source={data} state={states.data?.get(id)} />
+          )}
+        </>
+      )}
+    </ResourcePage>
   );
 }
 
 function Settings({ source, onSaved }: { source: Source; onSaved: () => void }) {
   const type = source.pub_sub?.type;
-  const types = useResource(
-    type && 'source types',
-    async (signal) => (await api().sources.listTypes({ signal })).content,
-  );
+  const types = useSourceTypes(type !== undefined);
   if (type === undefined) {
     return (
       <Panel title="Settings">
@@ -87,7 +88,6 @@ function Settings({ source, onSaved }: { source: Source; onSaved: () => void }) 
 
 const LIVE_MS = 5_000;
 
-/** Shows the state of a source, its lag, and links to its events and quarantined messages. */
 function SourceStatus({ source, state }: { source: Source; state: SourceState | undefined }) {
   const status = (
     <Panel
@@ -114,42 +114,32 @@ function SourceStatus({ source, state }: { source: Source; state: SourceState | 
 }
 
 function SourceFacts({ source }: { source: Source }) {
-  const {
-    uid,
-    url,
-    pub_sub: pubSub,
-    paused_at: pausedAt,
-    paused_by: by,
-    resumes_at: resumesAt,
-    pauses,
-  } = source;
+  const { uid, url, pub_sub: pubSub, paused_at: pausedAt, resumes_at: resumesAt, pauses } = source;
   const address = url === null ? null : new URL(url, location.origin).href;
   return (
     <Facts
-      rows={[
-        ['URL', address && <Copyable text={address} what="URL" />],
-        ['Type', pubSub?.type ?? 'http'],
+      rows={{
+        URL: address && <Copyable text={address} what="URL" />,
+        Type: pubSub?.type ?? 'http',
         ...connectionFacts(pubSub),
-        ['Workers', url === null ? (pubSub?.workers ?? 1) : null],
-        ['Function', functionWords(source)],
-        ['Messages kept', source.keep_messages ? 'with their events' : null],
-        ['Paused', pausedAt && <FullTime at={pausedAt} />],
-        ['Paused by', pausedAt && by],
-        [
-          'Resumes',
-          pausedAt && (resumesAt ? <FullTime at={resumesAt} /> : 'when resumed manually'),
-        ],
-        ['Consecutive pauses', pauses > 1 ? pauses : null],
-        [
-          'Messages',
+        Workers: url === null && (pubSub?.workers ?? 1),
+        Function: functionWords(source),
+        'Messages kept': source.keep_messages && 'with their events',
+        ...(pausedAt && {
+          Paused: <FullTime at={pausedAt} />,
+          'Paused by': source.paused_by,
+          Resumes: resumesAt ? <FullTime at={resumesAt} /> : 'when resumed manually',
+        }),
+        'Consecutive pauses': pauses > 1 && pauses,
+        Messages: (
           <>
-            <a href={projectHref(`/events?source=${uid}`)}>Events</a> ·{' '}
-            <a href={projectHref(`/quarantine?source=${uid}`)}>Quarantined</a>
-          </>,
-        ],
-        ['Created', <FullTime at={source.created_at} />],
-        ['Source ID', <Copyable text={uid} what="id" />],
-      ]}
+            <Link to={`/events?source=${uid}`}>Events</Link> ·{' '}
+            <Link to={`/quarantine?source=${uid}`}>Quarantined</Link>
+          </>
+        ),
+        Created: <FullTime at={source.created_at} />,
+        'Source ID': <Copyable text={uid} what="id" />,
+      }}
     />
   );
 }
@@ -161,34 +151,37 @@ function functionWords({ body_function: text, url }: Source): string {
 }
 
 /** Top-level text values, such as brokers, topic or queue. */
-function connectionFacts(pubSub: Source['pub_sub']): (readonly [string, string])[] {
+function connectionFacts(pubSub: Source['pub_sub']): Record<string, string> {
   const connection = pubSub && (pubSub as Record<string, unknown>)[pubSub.type];
-  return Object.entries(connection ?? {}).flatMap(([name, value]: [string, unknown]) => {
+  const facts = Object.entries(connection ?? {}).flatMap(([name, value]: [string, unknown]) => {
     const text = Array.isArray(value) ? value.join(', ') : value;
     return typeof text === 'string' && text !== '' && text !== MASK
       ? [[labelOf(name, {}), text] as const]
       : [];
   });
+  return Object.fromEntries(facts);
 }
 
-type Partition = SourceLag['partitions'][number] & { readonly uid: string };
+type Partition = SourceLag['partitions'][number];
 
-const columns: readonly TableColumn<Partition>[] = [
-  { name: 'Partition', cell: ({ partition }) => partition || 'the queue' },
-  { name: 'Messages behind', isNumber: true, cell: ({ messages }) => count(messages) },
-  { name: 'Next position', isNumber: true, cell: ({ position }) => position ?? '–' },
-  { name: 'End position', isNumber: true, cell: ({ end }) => end ?? '–' },
-];
+const columns: TableColumns<Partition> = {
+  Partition: ({ partition }) => partition || 'the queue',
+  'Messages behind': { isNumber: true, cell: ({ messages }) => count(messages) },
+  'Next position': { isNumber: true, cell: ({ position }) => position ?? '–' },
+  'End position': { isNumber: true, cell: ({ end }) => end ?? '–' },
+};
 
 /** Sorts names such as `orders/2` and `orders/10` by their numbers. */
-function byPartition({ uid: one }: Partition, { uid: other }: Partition): number {
+function byPartition({ partition: one }: Partition, { partition: other }: Partition): number {
   return one.localeCompare(other, 'en', { numeric: true });
 }
 
 function Lag({ id }: { id: string }) {
-  const lag = useResource(`source lag ${id}`, (signal) => api().sources.listLag(id, { signal }), {
-    everyMs: LIVE_MS,
-  });
+  const lag = useResource(
+    `source lag ${id}`,
+    (options) => api().sources.listLag(id, options),
+    LIVE_MS,
+  );
   const at = lag.data?.reported_at;
   return (
     <Panel
@@ -213,8 +206,9 @@ function Lag({ id }: { id: string }) {
             <>
               <Table
                 label="Partitions"
-                rows={partitions.map((it) => ({ ...it, uid: it.partition })).sort(byPartition)}
+                rows={[...partitions].sort(byPartition)}
                 columns={columns}
+                idOf={({ partition }) => partition}
               />
               {total > partitions.length && (
                 <p class="muted">
@@ -255,23 +249,14 @@ function SourceActions({ source, onChange }: { source: Source; onChange: () => v
   if (!may('member')) return null;
   return (
     <>
-      <ConfirmButton
-        label="Delete…"
-        title={`Delete ${name}?`}
-        verb="Delete"
-        work={async () => {
-          await api().sources.delete(uid);
-          toast(`${name} was deleted.`);
-          navigate(projectPath('/sources'));
-        }}
-      >
+      <DeleteButton name={name} list="/sources" work={() => api().sources.delete(uid)}>
         <p>
           {url !== null
             ? 'The URL returns 404 from now on.'
             : 'Agents stop reading the source. Messages stay in the broker.'}{' '}
           Events and quarantined messages are kept.
         </p>
-      </ConfirmButton>
+      </DeleteButton>
       <ActionButton keys="p" work={turn}>
         {word}
       </ActionButton>

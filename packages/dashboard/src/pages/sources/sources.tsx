@@ -1,25 +1,33 @@
 import type { Source, SourceState } from '@gateway/client';
-import { api } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { Badge } from '../../components/data.js';
-import { Empty, Loading, Problem } from '../../components/feedback.js';
-import { ButtonLink, NewLink, Page } from '../../components/layout.js';
-import { FilterSelect } from '../../components/log/filter-bar.js';
-import { isOldestFirst, Log, type LogColumn } from '../../components/log/log.js';
+import { api, useResource } from '../../api/index.js';
+import {
+  anyOf,
+  Badge,
+  ButtonLink,
+  Empty,
+  FilterSelect,
+  isOldestFirst,
+  Link,
+  Loading,
+  Log,
+  type LogColumn,
+  Muted,
+  Page,
+  Problem,
+} from '../../components/index.js';
 import { count } from '../../format/number.js';
 import { param, projectHref } from '../../router/location.js';
 import { may } from '../../session/session.js';
 import { TONES, useStates } from './source-state.js';
 
-const STATES = [
-  ['', 'Any state'],
-  ['failing', 'failing'],
-  ['unknown', 'unknown'],
-  ['connecting', 'connecting'],
-  ['paused', 'paused'],
-  ['disabled', 'disabled'],
-  ['active', 'active'],
-] as const;
+const STATES = anyOf('Any state', [
+  'failing',
+  'unknown',
+  'connecting',
+  'paused',
+  'disabled',
+  'active',
+]);
 
 interface ListedSource {
   readonly uid: string;
@@ -28,9 +36,9 @@ interface ListedSource {
 }
 
 export default function SourcesPage() {
-  const sources = useResource('sources', async (signal) => {
+  const sources = useResource('sources', async (options) => {
     const all: Source[] = [];
-    for await (const source of api().sources.list({ perPage: 100 }, { signal })) all.push(source);
+    for await (const source of api().sources.list({ perPage: 100 }, options)) all.push(source);
     return all;
   });
   const states = useStates();
@@ -49,7 +57,13 @@ export default function SourcesPage() {
     <Page
       title="Sources"
       isFull
-      actions={isMember && <NewLink what="source" path="/sources/new" />}
+      actions={
+        isMember && (
+          <ButtonLink kind="main" keys="n" to="/sources/new">
+            New source
+          </ButtonLink>
+        )
+      }
     >
       <div class="filter-bar">
         <FilterSelect name="state" label="State" options={STATES} />
@@ -59,7 +73,7 @@ export default function SourcesPage() {
       {rows?.length === 0 &&
         (wanted ? (
           <Empty title="No sources in this state">
-            <a href={projectHref('/sources')}>Show all sources</a>
+            <Link to="/sources">Show all sources</Link>
           </Empty>
         ) : (
           <Empty title="No sources yet">
@@ -67,7 +81,7 @@ export default function SourcesPage() {
               A source reads a Kafka topic or a queue, or receives requests at a URL. Each message
               becomes an event.
             </p>
-            {isMember && <ButtonLink href={projectHref('/sources/new')}>Create source</ButtonLink>}
+            {isMember && <ButtonLink to="/sources/new">Create source</ButtonLink>}
           </Empty>
         ))}
       {rows && rows.length > 0 && (
@@ -124,10 +138,6 @@ const columns: readonly LogColumn<ListedSource>[] = [
     name: 'Remark',
     width: 'minmax(8rem, 2.5fr)',
     narrow: 'hidden',
-    cell: ({ state }) => (
-      <span class="muted" title={state?.reason ?? undefined}>
-        {state?.reason}
-      </span>
-    ),
+    cell: ({ state }) => <Muted text={state?.reason} />,
   },
 ];

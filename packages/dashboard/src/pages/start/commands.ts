@@ -7,7 +7,6 @@ export const SAMPLE = {
   data: { number: 'A-1001', total: 120.5 },
 } as const;
 
-/** Sets the key for the other commands. */
 export function keyLine(key: string): string {
   return `export GATEWAY_KEY='${key}'`;
 }
@@ -19,7 +18,6 @@ export function postLine(origin: string, projectId: string): string {
   -d '${JSON.stringify(SAMPLE)}'`;
 }
 
-/** Writes the sample to the source. */
 export function firstMessage({ url, pub_sub: pubSub }: Source): string {
   const body = JSON.stringify(SAMPLE);
   if (url !== null)
@@ -68,7 +66,6 @@ export function receiverLine(secret: string | undefined): string {
   return `WEBHOOK_SECRET='${secret ?? 'whsec_…'}' node receiver.mjs`;
 }
 
-/** The source of a Node.js receiver that verifies signatures. */
 export const RECEIVER = `import http from 'node:http';
 import { verify } from '@gateway/client';
 

@@ -1,10 +1,5 @@
-import { useState } from 'preact/hooks';
-import { useAction } from '../../api/change.js';
-import { accountApi } from '../../api/client.js';
-import { Empty } from '../../components/feedback.js';
-import { fieldError, Select, TextField } from '../../components/field.js';
-import { Form } from '../../components/form.js';
-import { Page } from '../../components/layout.js';
+import { accountApi } from '../../api/index.js';
+import { Empty, Form, Page, Select, TextField, useForm } from '../../components/index.js';
 import { navigate } from '../../router/location.js';
 import { may, newKey, readProjects, session } from '../../session/session.js';
 
@@ -14,18 +9,13 @@ const TYPES = [
 ] as const;
 type Type = (typeof TYPES)[number][0];
 
-/**
- * The page at `/new-project`: creates a project and opens the page for sending its first message.
- */
 export default function NewProjectPage() {
   const organisations = (session.value?.organisations ?? []).filter(({ role }) =>
     may('admin', role),
   );
-  const [name, setName] = useState('');
-  const [type, setType] = useState<string>('outgoing');
-  const [organisation, setOrganisation] = useState(organisations[0]?.uid ?? '');
-  const action = useAction(async () => {
-    const project = { name: name.trim(), type: type as Type, organisation_id: organisation };
+  const initial = { name: '', type: 'outgoing' as Type, organisation: organisations[0]?.uid ?? '' };
+  const form = useForm(initial, async ({ name, type, organisation }) => {
+    const project = { name: name.trim(), type, organisation_id: organisation };
     const { uid, api_key: key } = await accountApi().projects.create(project);
     newKey.value = { projectId: uid, key: key.key };
     await readProjects();
@@ -41,7 +31,7 @@ export default function NewProjectPage() {
           </p>
         </Empty>
       ) : (
-        <Form action={action} verb="Create project">
+        <Form action={form} verb="Create project">
           <p>
             A project contains sources, endpoints and subscriptions, and the events that pass
             between them. Each project has its own API keys.
@@ -49,19 +39,16 @@ export default function NewProjectPage() {
           <TextField
             label="Name"
             hint="For example, your service and its environment: Orders (test)."
-            value={name}
-            onChange={setName}
-            error={fieldError(action.error, 'name')}
+            {...form.text('name')}
             isRequired
             hasFocus
           />
-          <Select label="Type" value={type} onChange={setType} options={TYPES} />
+          <Select label="Type" options={TYPES} {...form.text('type')} />
           {organisations.length > 1 && (
             <Select
               label="Organisation"
-              value={organisation}
-              onChange={setOrganisation}
               options={organisations.map((it) => [it.uid, it.name])}
+              {...form.text('organisation')}
             />
           )}
         </Form>

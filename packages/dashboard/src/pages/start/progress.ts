@@ -1,5 +1,5 @@
 import type { DeliveryAttempt, Endpoint, Event, EventDelivery } from '@gateway/client';
-import { api } from '../../api/client.js';
+import { api, type ReadOptions } from '../../api/index.js';
 import { capital } from '../../format/text.js';
 
 export interface Progress {
@@ -12,21 +12,21 @@ export interface Progress {
   readonly quarantinedCount: number;
 }
 
-export async function readProgress(signal: AbortSignal): Promise<Progress> {
+export async function readProgress(options: ReadOptions): Promise<Progress> {
   const one = { perPage: 1 };
   const [endpoints, events, summary] = await Promise.all([
-    api().endpoints.list(one, { signal }).page(),
-    api().events.list(one, { signal }).page(),
-    api().summary.get({ signal }),
+    api().endpoints.list(one, options).page(),
+    api().events.list(one, options).page(),
+    api().summary.get(options),
   ]);
   const [event] = events.content;
   const deliveries = event
-    ? (await api().eventDeliveries.list({ eventId: event.uid }, { signal }).page()).content
+    ? (await api().eventDeliveries.list({ eventId: event.uid }, options).page()).content
     : [];
   const delivery = deliveries.find(({ status }) => status === 'success') ?? deliveries[0];
   const isTried = delivery && delivery.status !== 'success' && delivery.attempts > 0;
   const attempts = isTried
-    ? (await api().eventDeliveries.listDeliveryAttempts(delivery.uid, { signal })).content
+    ? (await api().eventDeliveries.listDeliveryAttempts(delivery.uid, options)).content
     : [];
   return {
     endpoint: endpoints.content[0],

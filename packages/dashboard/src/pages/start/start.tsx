@@ -1,26 +1,36 @@
 import type { Endpoint, Source } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
-import { useAction } from '../../api/change.js';
-import { api } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { Code, Copyable } from '../../components/data.js';
-import { Loaded, Problem } from '../../components/feedback.js';
-import { fieldError, TextField } from '../../components/field.js';
-import { Form } from '../../components/form.js';
-import { Button, ButtonLink, Page, Panel, Tabs, tabValue } from '../../components/layout.js';
-import { projectHref, projectId } from '../../router/location.js';
+import { api, useAction, useResource } from '../../api/index.js';
+import {
+  Button,
+  ButtonLink,
+  Code,
+  Copyable,
+  Form,
+  Link,
+  Loaded,
+  Page,
+  Panel,
+  Problem,
+  Tabs,
+  tabValue,
+  TextField,
+  useForm,
+} from '../../components/index.js';
+import { projectId } from '../../router/location.js';
 import { may, newKey } from '../../session/session.js';
 import { BrokerForm } from '../sources/broker-form.js';
 import { HttpForm } from '../sources/http-form.js';
+import { useSourceTypes } from '../sources/source-state.js';
 import { firstMessage, keyLine, postLine, RECEIVER, receiverLine, SAMPLE } from './commands.js';
-import { checksOf, readProgress, type Check } from './progress.js';
+import { type Check, checksOf, readProgress } from './progress.js';
 
 const LIVE_MS = 1_000;
 const MARKS = { ok: '✓', waiting: '…', bad: '!' } as const;
 
 export default function StartPage() {
-  const progress = useResource('start', readProgress, { everyMs: LIVE_MS });
+  const progress = useResource('start', readProgress, LIVE_MS);
   return (
     <Page title="First message">
       <Loaded resource={progress} lines={12}>
@@ -43,7 +53,7 @@ export default function StartPage() {
                     </ul>
                   </div>
                   {isDelivered && (
-                    <ButtonLink kind="main" href={projectHref('/overview')}>
+                    <ButtonLink kind="main" to="/overview">
                       Go to overview
                     </ButtonLink>
                   )}
@@ -64,18 +74,17 @@ function CheckLine({ check: { state, sentence, to, action } }: { check: Check })
         {MARKS[state]}
       </span>
       <span>
-        {sentence} {to && <a href={projectHref(to)}>{action}</a>}
+        {sentence} {to && <Link to={to}>{action}</Link>}
       </span>
     </li>
   );
 }
 
 function EndpointStep({ known, onMade }: { known: Endpoint | undefined; onMade: () => void }) {
-  const [url, setUrl] = useState('');
   const [made, setMade] = useState<Endpoint>();
   // Kept in case subscribing it fails, so that a retry does not create a second endpoint.
   const unsubscribed = useRef<Endpoint | undefined>(undefined);
-  const action = useAction(async () => {
+  const form = useForm({ url: '' }, async ({ url }) => {
     const endpoint = (unsubscribed.current ??= await api().endpoints.create({
       name: new URL(url).host,
       url: url.trim(),
@@ -94,19 +103,17 @@ function EndpointStep({ known, onMade }: { known: Endpoint | undefined; onMade: 
     <Step number={1} title="Add an endpoint" isDone={Boolean(endpoint)}>
       {endpoint ? (
         <p>
-          <a href={projectHref(`/endpoints/${endpoint.uid}`)}>{endpoint.name}</a> receives events at{' '}
+          <Link to={`/endpoints/${endpoint.uid}`}>{endpoint.name}</Link> receives events at{' '}
           <code>{endpoint.url}</code>.
         </p>
       ) : may('member') ? (
-        <Form action={action} verb="Add endpoint">
+        <Form action={form} verb="Add endpoint">
           <TextField
             label="URL"
             type="url"
             placeholder="https://example.com/webhooks"
             hint="The gateway posts every event to this URL. Subscriptions can narrow this later."
-            value={url}
-            onChange={setUrl}
-            error={fieldError(action.error, 'url')}
+            {...form.text('url')}
             isMono
             isRequired
           />
@@ -153,7 +160,6 @@ const ORIGINS = [
   ['webhook', "From a provider's webhook"],
 ] as const;
 
-/** From where the user's messages are. */
 function MessageStep({ isDone, onSent }: { isDone: boolean; onSent: () => void }) {
   const from = tabValue('from', ORIGINS);
   return (
@@ -164,20 +170,16 @@ function MessageStep({ isDone, onSent }: { isDone: boolean; onSent: () => void }
   );
 }
 
-/** A new source, and then how to write the first message to it. */
 function FromSource({ type }: { type: string }) {
   const [source, setSource] = useState<Source>();
-  const types = useResource(
-    'source types',
-    async (signal) => (await api().sources.listTypes({ signal })).content,
-  );
+  const types = useSourceTypes();
   if (!may('member')) return <p class="muted">Connecting a source requires the member role.</p>;
   if (source) {
     const isSigned = source.verifier !== null && source.verifier.type !== 'noop';
     return (
       <>
         <p>
-          <a href={projectHref(`/sources/${source.uid}`)}>{source.name}</a> is connected.{' '}
+          <Link to={`/sources/${source.uid}`}>{source.name}</Link> is connected.{' '}
           {source.url === null
             ? 'Write a message to it, for example:'
             : 'Enter its URL at the provider:'}
@@ -278,7 +280,7 @@ function Step({
   const id = useId();
   return (
     <li class={`panel step${isDone ? ' done' : ''}`} aria-labelledby={id}>
-      <span class="step-mark" aria-hidden="true">
+      <span class={`step-mark ${isDone ? 'ok' : 'accent'}`} aria-hidden="true">
         {isDone ? '✓' : number}
       </span>
       <div class="step-content">

@@ -1,51 +1,31 @@
-import type { FilterMatch } from '@gateway/client';
-import { useEffect } from 'preact/hooks';
-import { useAction, type Draft } from '../../api/change.js';
-import { useResource, type Resource } from '../../api/read.js';
-import { Badge } from '../../components/data.js';
-import { Problem } from '../../components/feedback.js';
-import { Select, TextArea, TextField } from '../../components/field.js';
-import { Panel } from '../../components/layout.js';
+import type { FilterMatch, FilterTest } from '@gateway/client';
+import { api, type Draft, type Resource, useDebounced, useResource } from '../../api/index.js';
+import { Badge, Panel, TextArea, TextField } from '../../components/index.js';
+import { parseExactly } from '../../format/exact-json.js';
 import { objectOf } from '../../format/json.js';
 import { capital } from '../../format/text.js';
-import { projectId } from '../../router/location.js';
-import type { FilterSample } from './sample.js';
-import { readChoices, readSample } from './samples.js';
+import { param } from '../../router/location.js';
+import { readSample, useSampleChoice, type FilterSample } from './samples.js';
+import { fieldsOf, type SubscriptionDraft } from './subscription-draft.js';
 
-export type Samples = FilterSample & { readonly event: string };
-
-/** The user types a sample or chooses a recent event or, in the portal, an example. */
 export function MatchTest({
-  draft,
+  draft: { values, replace },
   match,
 }: {
-  readonly draft: Draft<Samples>;
-  readonly match: Resource<FilterMatch>;
+  draft: Draft<FilterSample>;
+  match: Resource<FilterMatch>;
 }) {
-  const { values, set, replace } = draft;
-  const recent = useResource(`${projectId.value} samples`, readChoices);
-  const take = useAction(async (event: string) => {
-    replace({ ...(event === '' ? values : await readSample({ uid: event })), event });
+  const { select, forget } = useSampleChoice('Sample', param('event'), async (event) => {
+    if (event !== '') replace(await readSample(event));
   });
-  // Start with the event set by a URL parameter, otherwise the newest one.
-  useEffect(() => {
-    const first = values.event || recent.data?.[0]?.uid;
-    if (first && recent.data) take.run(first);
-  }, [recent.data === undefined]);
-  const options = (recent.data ?? []).map(({ uid, label }) => [uid, label] as const);
-  const edit = (field: 'type' | 'headers' | 'body') => (text: string) =>
-    replace({ ...values, [field]: text, event: '' });
+  const edit = (field: keyof FilterSample) => (text: string) => {
+    forget();
+    replace({ ...values, [field]: text });
+  };
   return (
     <Panel title="Filter test">
       <Verdict match={match} />
-      <Select
-        label="Sample"
-        value={values.event}
-        options={[['', 'Custom'], ...options]}
-        other="Linked event"
-        onChange={(event) => (event === '' ? set('event')('') : take.run(event))}
-      />
-      {take.error && <Problem error={take.error} />}
+      {select}
       <TextField label="Event type" isMono value={values.type} onChange={edit('type')} />
       <TextArea
         label="Data"
@@ -67,7 +47,7 @@ export function MatchTest({
   );
 }
 
-function Verdict({ match: { data, error, isLoading } }: { readonly match: Resource<FilterMatch> }) {
+function Verdict({ match: { data, error, isLoading } }: { match: Resource<FilterMatch> }) {
   return (
     <div class="verdict" role="status">
       {error && <p class="muted">Not tested. Fix the errors in the form first.</p>}
@@ -91,4 +71,48 @@ function Verdict({ match: { data, error, isLoading } }: { readonly match: Resour
       )}
     </div>
   );
+}
+
+export const emptySample: FilterSample = {
+  type: 'order.created',
+  headers: '',
+  body: '{\n  "total": 120\n}',
+};
+
+const TYPING_MS = 250;
+
+/** Debounced. Tests nothing while draft or sample contains invalid JSON. */
+export function useMatchTest(
+  draft: SubscriptionDraft,
+  sample: FilterSample,
+): Resource<FilterMatch> {
+  const test = useDebounced(JSON.stringify(testOf(draft, sample)), TYPING_MS);
+  return useResource(test && `match ${test}`, (options) =>
+    api().subscriptions.testFilter(parseExactly(test) as FilterTest, options),
+  );
+}
+
+function testOf(draft: SubscriptionDraft, sample: FilterSample): FilterTest | undefined {
+  const { event_types: types, filter } = fieldsOf(draft)?.filter_config ?? {};
+  const body = objectOf(sample.body);
+  if (!filter || !types || body.problem !== undefined) return undefined;
+  const type = sample.type.trim();
+  return {
+    ...(types.length > 0 ? { event_types: types } : {}),
+    filter,
+    sample: {
+      ...(type ? { event_type: type } : {}),
+      headers: headersOf(sample.headers),
+      body: body.value,
+    },
+  };
+}
+
+/** Lines such as `x-region: eu`. Lines without a colon are ignored. */
+function headersOf(text: string): Record<string, string> {
+  const lines = text.split('\n').flatMap((line) => {
+    const [, name, value] = /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(line) ?? [];
+    return name === undefined ? [] : [[name, value ?? ''] as const];
+  });
+  return Object.fromEntries(lines);
 }

@@ -1,5 +1,5 @@
 import type { CreateSubscription, Subscription } from '@gateway/client';
-import { objectOf, type JsonObject } from '../../format/json.js';
+import { type JsonObject, objectOf } from '../../format/json.js';
 
 /** Event types are separated by commas, and filters are JSON text. */
 export interface SubscriptionDraft {
@@ -59,4 +59,9 @@ export function fieldsOf({
       filter: { body: bodyFilter.value, headers: headerFilter.value },
     },
   };
+}
+
+export function filterWords({ headers, body }: Subscription['filter_config']['filter']): string {
+  const names = [...Object.keys(body), ...Object.keys(headers).map((name) => `header ${name}`)];
+  return names.length === 0 ? 'none' : names.join(', ');
 }

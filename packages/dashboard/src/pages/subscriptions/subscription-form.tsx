@@ -1,54 +1,48 @@
-import type { ComponentChildren } from 'preact';
-import { useDraft, type Draft } from '../../api/change.js';
-import { errorBelow, fieldError, Select, TextArea, TextField } from '../../components/field.js';
-import { Form, type FormProps } from '../../components/form.js';
-import { Panel } from '../../components/layout.js';
+import { useDraft } from '../../api/index.js';
+import {
+  errorBelow,
+  fieldError,
+  Form,
+  type FormProps,
+  type FormState,
+  Panel,
+  Select,
+  TextArea,
+  TextField,
+} from '../../components/index.js';
 import { objectOf } from '../../format/json.js';
-import { param } from '../../router/location.js';
 import { useEndpointChoice } from './endpoint-names.js';
-import { MatchTest, type Samples } from './match-test.js';
-import { emptySample } from './sample.js';
+import { emptySample, MatchTest, useMatchTest } from './match-test.js';
 import type { SubscriptionDraft } from './subscription-draft.js';
-import { useMatchTest } from './use-match-test.js';
 
-/** Next to a test of the filters on a sample. */
 export function SubscriptionForm({
-  draft,
+  form,
   isNew = false,
-  children,
-  ...form
-}: Omit<FormProps, 'children'> & {
-  readonly draft: Draft<SubscriptionDraft>;
-  readonly isNew?: boolean;
-  readonly children?: ComponentChildren;
+  ...props
+}: Pick<FormProps, 'verb' | 'isReady' | 'actions'> & {
+  form: FormState<SubscriptionDraft>;
+  isNew?: boolean;
 }) {
-  const { error } = form.action;
-  const { values, set } = draft;
-  const sample = useDraft<Samples>({ ...emptySample, event: param('event') });
+  const { values, text, error } = form;
+  const sample = useDraft(emptySample);
   const match = useMatchTest(values, sample.values);
   const endpoints = useEndpointChoice(values.endpointId);
-  const filterError = (part: 'body' | 'headers') =>
-    objectOf(values[part]).problem ??
-    fieldError(match.error, `filter.${part}`) ??
-    fieldError(error, `filter_config.filter.${part}`);
+  const filter = (part: 'body' | 'headers') => ({
+    ...text(part),
+    error:
+      objectOf(values[part]).problem ??
+      fieldError(match.error, `filter.${part}`) ??
+      fieldError(error, `filter_config.filter.${part}`),
+  });
   return (
-    <div class="beside">
+    <div class="columns">
       <Panel title="Subscription details">
-        <Form {...form}>
-          <TextField
-            label="Name"
-            value={values.name}
-            onChange={set('name')}
-            isRequired
-            hasFocus={isNew}
-            error={fieldError(error, 'name')}
-          />
+        <Form {...props} action={form}>
+          <TextField label="Name" {...text('name')} isRequired hasFocus={isNew} />
           <Select
             label="Endpoint"
-            value={values.endpointId}
             options={values.endpointId === '' ? [['', 'Choose one'], ...endpoints] : endpoints}
-            onChange={set('endpointId')}
-            error={fieldError(error, 'endpoint_id')}
+            {...text('endpointId', 'endpoint_id')}
           />
           <TextField
             label="Event types"
@@ -59,8 +53,7 @@ export function SubscriptionForm({
                 types with commas.
               </>
             }
-            value={values.types}
-            onChange={set('types')}
+            {...text('types')}
             error={
               errorBelow(match.error, 'event_types') ??
               errorBelow(error, 'filter_config.event_types')
@@ -79,9 +72,7 @@ export function SubscriptionForm({
                 <code>{'"a\\\\.b"'}</code> is a name with a dot.
               </>
             }
-            value={values.body}
-            onChange={set('body')}
-            error={filterError('body')}
+            {...filter('body')}
           />
           <TextArea
             label="Header filter"
@@ -92,11 +83,8 @@ export function SubscriptionForm({
                 The same for custom headers: <code>{'{"x-region": "eu"}'}</code>
               </>
             }
-            value={values.headers}
-            onChange={set('headers')}
-            error={filterError('headers')}
+            {...filter('headers')}
           />
-          {children}
         </Form>
       </Panel>
       <MatchTest draft={sample} match={match} />

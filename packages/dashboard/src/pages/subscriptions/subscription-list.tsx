@@ -1,57 +1,36 @@
 import type { Subscription } from '@gateway/client';
-import { api, given } from '../../api/client.js';
-import type { PageQuery } from '../../api/read.js';
-import { Badge } from '../../components/data.js';
-import { ButtonLink, NewLink, Page } from '../../components/layout.js';
-import { FilterBar } from '../../components/log/filter-bar.js';
-import { LiveLog } from '../../components/log/live-log.js';
-import type { LogColumn } from '../../components/log/log.js';
-import { param, projectHref, projectId } from '../../router/location.js';
+import { api, given, type PageQuery, type ReadOptions } from '../../api/index.js';
+import { Badge, ListPage, type LogColumn } from '../../components/index.js';
+import { param } from '../../router/location.js';
 import { mayManage } from '../../session/session.js';
-import { EndpointFilter } from '../deliveries/delivery-filter.js';
-import { endpointNames } from './endpoint-names.js';
-import { filterWords } from './filter-words.js';
+import { EndpointFilter, endpointNames } from './endpoint-names.js';
+import { filterWords } from './subscription-draft.js';
 
 type ListedSubscription = Subscription & { readonly endpointName: string };
 
 export default function SubscriptionList() {
-  const mayCreate = mayManage();
   return (
-    <Page
+    <ListPage<ListedSubscription>
       title="Subscriptions"
-      isFull
-      actions={mayCreate && <NewLink what="subscription" path="/subscriptions/new" />}
+      creates={mayManage() && 'subscription'}
+      searchHint="Name"
+      hasTime={false}
+      filters={<EndpointFilter />}
+      columns={columns}
+      load={read}
     >
-      <FilterBar searchHint="Name" hasTime={false}>
-        <EndpointFilter />
-      </FilterBar>
-      <LiveLog<ListedSubscription>
-        label="Subscriptions"
-        name={`${projectId.value} subscriptions`}
-        columns={columns}
-        load={read}
-        hrefOf={({ uid }) => projectHref(`/subscriptions/${uid}`)}
-      >
-        <p>
-          A subscription sends events of the selected types that match its filter to an endpoint.
-        </p>
-        {mayCreate && (
-          <ButtonLink kind="main" href={projectHref('/subscriptions/new')}>
-            Create subscription
-          </ButtonLink>
-        )}
-      </LiveLog>
-    </Page>
+      <p>A subscription sends events of the selected types that match its filter to an endpoint.</p>
+    </ListPage>
   );
 }
 
-async function read(page: PageQuery, signal: AbortSignal) {
+async function read(page: PageQuery, options: ReadOptions) {
   const filter = given({ endpointId: param('endpoint'), q: param('search') });
-  const list = api().subscriptions.list({ ...page, ...filter }, { signal });
+  const list = api().subscriptions.list({ ...page, ...filter }, options);
   const { content, pagination } = await list.page();
   const names = await endpointNames(
     content.map(({ endpoint_id: id }) => id),
-    signal,
+    options,
   );
   return {
     pagination,

@@ -1,30 +1,12 @@
-import { isPortal, projectHref } from '../../router/location.js';
-
-const TABS = [
-  ['settings', 'Settings', ''],
-  ['function', 'Function', '/function'],
-] as const;
+import { LinkTabs } from '../../components/index.js';
+import { isPortal } from '../../router/location.js';
 
 /** The function has its own page, with an editor, except in the portal, which shows no links. */
-export function SubscriptionTabs({
-  id,
-  shown,
-}: {
-  readonly id: string;
-  readonly shown: (typeof TABS)[number][0];
-}) {
+export function SubscriptionTabs({ id, shown }: { id: string; shown: 'settings' | 'function' }) {
   if (isPortal.value) return null;
-  return (
-    <nav class="tabs" aria-label="Subscription sections">
-      {TABS.map(([name, label, place]) => (
-        <a
-          key={name}
-          href={projectHref(`/subscriptions/${id}${place}`)}
-          aria-current={name === shown ? 'page' : undefined}
-        >
-          {label}
-        </a>
-      ))}
-    </nav>
-  );
+  const tabs = [
+    ['settings', 'Settings', `/subscriptions/${id}`],
+    ['function', 'Function', `/subscriptions/${id}/function`],
+  ] as const;
+  return <LinkTabs label="Subscription sections" tabs={tabs} shown={shown} />;
 }

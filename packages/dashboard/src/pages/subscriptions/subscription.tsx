@@ -1,49 +1,50 @@
 import type { ChangedSubscription, Subscription } from '@gateway/client';
-import { changed, useDraft, useEdit } from '../../api/change.js';
-import { api } from '../../api/client.js';
-import { useResource } from '../../api/read.js';
-import { Conflict } from '../../components/conflict.js';
-import { Badge } from '../../components/data.js';
-import { Loaded, toast } from '../../components/feedback.js';
-import { ActionButton, ConfirmButton } from '../../components/form.js';
-import { ButtonLink, Page } from '../../components/layout.js';
-import { navigate, projectHref, projectId, projectPath, query } from '../../router/location.js';
+import { api, useResource } from '../../api/index.js';
+import {
+  ActionButton,
+  Badge,
+  ButtonLink,
+  DeleteButton,
+  ResourcePage,
+  toast,
+  useEdit,
+} from '../../components/index.js';
+import { query } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { mayManage } from '../../session/session.js';
-import { draftOf, fieldsOf } from './subscription-draft.js';
+import { draftOf, fieldsOf, type SubscriptionDraft } from './subscription-draft.js';
 import { SubscriptionForm } from './subscription-form.js';
 import { SubscriptionTabs } from './subscription-tabs.js';
 
-export default function SubscriptionPage({ params: { id = '' } }: PageProps) {
-  const resource = useResource(`${projectId.value} subscription ${id}`, (signal) =>
-    api().subscriptions.get(id, { signal }),
+export default function SubscriptionPage({ id }: PageProps) {
+  const resource = useResource(`subscription ${id}`, (options) =>
+    api().subscriptions.get(id, options),
   );
-  const { data } = resource;
   return (
-    <Page
-      title={data?.name ?? 'Subscription'}
-      above={<a href={projectHref('/subscriptions')}>Subscriptions</a>}
-      actions={data && <Actions subscription={data} onChange={resource.refresh} />}
+    <ResourcePage
+      resource={resource}
+      title={({ name }) => name}
+      name="Subscription"
+      list="Subscriptions"
+      actions={(it) => <Actions subscription={it} onChange={resource.refresh} />}
+      tabs={<SubscriptionTabs id={id} shown="settings" />}
     >
-      <SubscriptionTabs id={id} shown="settings" />
-      <Loaded resource={resource} lines={12}>
-        {(subscription) => (
-          <>
-            {subscription.is_disabled && (
-              <p>
-                <Badge status="disabled" tone="warn" /> This subscription matches no events until it
-                is enabled.
-              </p>
-            )}
-            <EditForm
-              key={String(subscription.is_disabled)}
-              subscription={subscription}
-              onSaved={resource.refresh}
-            />
-          </>
-        )}
-      </Loaded>
-    </Page>
+      {(subscription) => (
+        <>
+          {subscription.is_disabled && (
+            <p>
+              <Badge status="disabled" tone="warn" /> This subscription matches no events until it
+              is enabled.
+            </p>
+          )}
+          <EditForm
+            key={String(subscription.is_disabled)}
+            subscription={subscription}
+            onSaved={resource.refresh}
+          />
+        </>
+      )}
+    </ResourcePage>
   );
 }
 
@@ -51,76 +52,50 @@ function Actions({
   subscription: { uid, name, is_disabled: isOff },
   onChange,
 }: {
-  readonly subscription: Subscription;
-  readonly onChange: () => void;
+  subscription: Subscription;
+  onChange: () => void;
 }) {
   if (!mayManage()) return null;
   return (
     <>
       <ActionButton
         kind={isOff ? 'main' : 'plain'}
-        work={async () => {
-          await api().subscriptions.toggleStatus(uid);
-          toast(isOff ? `${name} is enabled.` : `${name} is disabled and matches no events.`);
-          onChange();
-        }}
+        work={() => api().subscriptions.toggleStatus(uid)}
+        told={isOff ? `${name} is enabled.` : `${name} is disabled and matches no events.`}
+        onDone={onChange}
       >
         {isOff ? 'Enable' : 'Disable'}
       </ActionButton>
-      <ConfirmButton
-        label="Delete…"
-        title={`Delete ${name}?`}
-        verb="Delete"
-        work={async () => {
-          await api().subscriptions.delete(uid);
-          toast(`${name} was deleted.`);
-          navigate(projectPath('/subscriptions'));
-        }}
-      >
+      <DeleteButton name={name} list="/subscriptions" work={() => api().subscriptions.delete(uid)}>
         <p>Matching events are no longer sent to its endpoint. Existing deliveries are kept.</p>
-      </ConfirmButton>
+      </DeleteButton>
     </>
   );
 }
 
-function EditForm({
-  subscription,
-  onSaved,
-}: {
-  readonly subscription: Subscription;
-  readonly onSaved: () => void;
-}) {
-  const draft = useDraft(draftOf(subscription));
+function EditForm({ subscription, onSaved }: { subscription: Subscription; onSaved: () => void }) {
   const event = query.value.get('event');
-  const edit = useEdit<Subscription, ChangedSubscription>(subscription, {
-    write: (changes, options) => api().subscriptions.update(subscription.uid, changes, options),
-    read: () => api().subscriptions.get(subscription.uid),
+  const edit = useEdit<Subscription, SubscriptionDraft, ChangedSubscription>(subscription, {
+    what: 'subscription',
+    rows: api().subscriptions,
+    draftOf,
+    fieldsOf,
     onSaved: () => {
       toast('Saved. The change applies to new events.');
       onSaved();
     },
   });
-  const [before, after] = [fieldsOf(draftOf(edit.base)), fieldsOf(draft.values)];
   return (
     <SubscriptionForm
-      draft={draft}
-      action={{ ...edit, run: () => before && after && edit.save(changed(before, after)) }}
+      form={edit}
       verb={mayManage() ? 'Save' : undefined}
-      isReady={after !== undefined}
+      isReady={edit.isReady}
       actions={
         <>
-          <ButtonLink href={projectHref(`/endpoints/${subscription.endpoint_id}`)}>
-            Open endpoint
-          </ButtonLink>
-          {event && <ButtonLink href={projectHref(`/events/${event}`)}>Back to event</ButtonLink>}
+          <ButtonLink to={`/endpoints/${subscription.endpoint_id}`}>Open endpoint</ButtonLink>
+          {event && <ButtonLink to={`/events/${event}`}>Back to event</ButtonLink>}
         </>
       }
-    >
-      <Conflict
-        what="subscription"
-        edit={edit}
-        onTheirs={(theirs) => draft.replace(draftOf(theirs))}
-      />
-    </SubscriptionForm>
+    />
   );
 }

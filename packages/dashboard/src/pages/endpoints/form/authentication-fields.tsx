@@ -1,13 +1,14 @@
 import type { Endpoint } from '@gateway/client';
-import { fieldError, Select } from '../../../components/field.js';
-import { SchemaField } from '../../../components/schema-form/schema-field.js';
-import type { Widget } from '../../../components/schema-form/schema-form.js';
 import {
+  fieldError,
   fieldsOf,
-  kindOf,
   type FormSchema,
+  kindOf,
+  SchemaField,
+  Select,
   type Value,
-} from '../../../components/schema-form/schema.js';
+  type Widget,
+} from '../../../components/index.js';
 
 const NAMES = {
   api_key: 'Header',

@@ -1,6 +1,4 @@
-import { fieldError, TextArea } from '../../../components/field.js';
-import type { Widget } from '../../../components/schema-form/schema-form.js';
-import { MASK, type Value } from '../../../components/schema-form/schema.js';
+import { fieldError, MASK, TextArea, type Value, type Widget } from '../../../components/index.js';
 
 /** The key's field appears once there is a certificate. An empty field keeps a stored key. */
 export const CertificateFields: Widget = ({ schema, value, onChange, stored, error }) => {

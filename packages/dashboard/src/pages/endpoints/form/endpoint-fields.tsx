@@ -1,12 +1,13 @@
-import { forms, type ChangedEndpoint, type CreateEndpoint } from '@gateway/client';
+import { type ChangedEndpoint, type CreateEndpoint, forms } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
-import { SchemaForm, type Widget } from '../../../components/schema-form/schema-form.js';
 import {
-  labelOf,
-  written,
   type FormSchema,
+  labelOf,
+  SchemaForm,
   type Value,
-} from '../../../components/schema-form/schema.js';
+  type Widget,
+  written,
+} from '../../../components/index.js';
 import { isPortal } from '../../../router/location.js';
 import { AuthenticationFields } from './authentication-fields.js';
 import { CertificateFields } from './certificate-fields.js';
@@ -47,11 +48,11 @@ export function EndpointFields({
   error,
   children,
 }: {
-  readonly value: Value;
-  readonly onChange: (value: Value) => void;
-  readonly stored?: Value;
-  readonly error: Error | undefined;
-  readonly children?: ComponentChildren;
+  value: Value;
+  onChange: (value: Value) => void;
+  stored?: Value;
+  error: Error | undefined;
+  children?: ComponentChildren;
 }) {
   const fields = endpointFields().filter(([name]) => !stored || name in stored);
   const [first, more] = [fields.slice(0, 2), fields.slice(2)];

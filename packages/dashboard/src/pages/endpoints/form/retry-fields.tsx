@@ -1,6 +1,5 @@
 import type { Endpoint } from '@gateway/client';
-import { fieldError, Select, TextField } from '../../../components/field.js';
-import type { Widget } from '../../../components/schema-form/schema-form.js';
+import { fieldError, Select, TextField, type Widget } from '../../../components/index.js';
 import { count } from '../../../format/number.js';
 
 const RETRIES = [

@@ -1,0 +1,3 @@
+export * from './change.js';
+export * from './client.js';
+export * from './read.js';
