@@ -76,8 +76,6 @@ export const limits = {
       scope: 'project', mechanism: 'cap', beyond: ['422'] },
     { setting: 'limits.portal_links_per_project', stage: 'server/routes/people/portal-links',
       scope: 'project', mechanism: 'cap', beyond: ['422'] },
-    { setting: 'limits.notification_channels_per_project', stage: 'server/routes/people/notification-channels',
-      scope: 'project', mechanism: 'cap', beyond: ['422'] },
     { setting: 'limits.endpoints_per_owner', stage: 'server/routes/endpoints/endpoints',
       scope: 'owner', mechanism: 'cap', beyond: ['422'] },
     { setting: 'limits.subscriptions_per_owner', stage: 'server/routes/subscriptions/subscriptions',

@@ -10,7 +10,9 @@ import {
   type RequestResult,
   type RequestSenderOptions,
 } from '#agent/destinations/http/sender';
+import type { InFlightDelivery } from '#agent/model/delivery';
 import { isGatewayError } from '#core/errors/errors';
+import { newId } from '#core/events/ids';
 import { proxyProcess } from '#core/http/process-proxy';
 import { proxyExceptions } from '#core/http/proxy-exceptions';
 import { migratedDatabase } from '../store/migrated.js';
@@ -20,6 +22,7 @@ import { httpProxy, type HttpProxy } from '../support/http-proxy.js';
 import { askingServers, nameServer } from '../support/name-server.js';
 import { freePort, loopback } from '../support/ports.js';
 import { within } from '../support/until.js';
+import { cachedEndpoint, makeSecret, secretRecord } from './records.js';
 import { runAgent } from './running.js';
 
 const proxy = suite('agent/proxy');
@@ -425,12 +428,15 @@ proxy('an agent sends its deliveries through delivery.proxy', () =>
     });
     try {
       const url = `https://localhost:${secure.port}/`;
+      const endpoint = cachedEndpoint({ url, secrets: [secretRecord(makeSecret())] });
+      const delivery = { id: newId(), headers: {}, body: Buffer.from('{}') } as InFlightDelivery;
+      const sent = { endpoint, delivery, trace: undefined };
       const answer = await within(
-        running.wiring.destination.post({ ...REQUEST, url }),
+        running.wiring.destination.send(sent, { aborted: false }),
         15_000,
         'the answer',
       );
-      assert.is(answer.status, 200);
+      assert.is(answer.outcome, 'delivered', JSON.stringify(answer));
       assert.equal(it.asked, [`CONNECT localhost:${secure.port}`]);
     } finally {
       await running.close();

@@ -91,6 +91,7 @@ export function cachedEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
     secrets: [],
     authentication: null,
     mtlsClientCert: null,
+    format: null,
     unreadable: null,
     timeoutMs: 7_000,
     concurrency: null,

@@ -3,7 +3,6 @@ import * as assert from 'uvu/assert';
 import { startAgent } from '@gateway/agent';
 import { isGatewayError } from '#core/errors/errors';
 import { newId } from '#core/events/ids';
-import { insertChannel } from '#store/config/notification-channels';
 import { raiseNotifications } from '#store/config/notifications';
 import { beginMove, continueMove } from '#store/moves/moves';
 import { migrateUp } from '#store/postgres/migrate';
@@ -62,11 +61,13 @@ async function twoDatabases() {
       await makeSource(control, id, { queue: shard });
       return id;
     },
-    channel(projectId: string, type: 'slack' | 'events') {
-      const id = newId();
-      const url = sealed(at.url, ['notification_channels', id, 'url']);
-      const settings = type === 'slack' ? { url } : {};
-      return insertChannel(control.knex, projectId, { id, name: type, type, settings });
+    /** Creates an endpoint with operational events of a project. */
+    async listener(projectId: string) {
+      const { id: endpointId } = await makeEndpoint(control, projectId, {
+        url: `${at.url}/ops`,
+        format: 'slack',
+      });
+      await makeSubscription(control, projectId, { endpointId, eventTypes: ['gateway.*'] });
     },
     async start(settings: Readonly<Record<string, unknown>> = {}) {
       const { log, lines } = keptLog();
@@ -324,13 +325,13 @@ shards(
 );
 
 shards(
-  'channels are served once by the agent, also while a shard with a channel does not answer',
-  scene(async ({ control, at, line, migrate, add, project, channel, start }) => {
+  'operational events are made once by the agent, also while the shard of others does not answer',
+  scene(async ({ control, at, line, migrate, add, project, listener, start }) => {
     await migrate();
     await add();
     const [first, second] = [await project('default'), await project('second')];
-    await channel(first, 'slack');
-    const { id } = await channel(second, 'events');
+    await listener(first);
+    await listener(second);
     const raise = (projectId: string) =>
       raiseNotifications(
         control.pool,
@@ -345,30 +346,25 @@ shards(
     line.freeze();
     await raise(second);
     await until('the event to be tried', async () => {
-      const [row] = await control.rows<{ at: Date }>(
-        'select next_attempt_at as at from notification_channels where id = $1',
-        [id],
-      );
-      return row!.at.getTime() > Date.now();
+      const rows = await control.rows('select from notifications where event_due_at > now()');
+      return rows.length === 1;
     });
     await raise(first);
     await at.received(1, { withinMs: 40_000 });
     line.restore();
-    await until(
-      'the event',
-      async () => (await control.rows('select from channel_notifications')).length === 0,
-      { withinMs: 60_000 },
-    );
-    assert.is(at.requests.filter(({ body }) => body.includes('"text"')).length, 1);
+    // Its lease may end before it is made again.
+    await control.rows('update notifications set event_due_at = now() where event_id is null');
+    await at.received(2, { withinMs: 60_000 });
+    assert.ok(at.requests.every(({ url }) => url === '/ops'));
   }),
 );
 
 shards(
   'a notification names the agent of the shard of its project',
-  scene(async ({ control, other, at, broker, migrate, add, project, channel, start }) => {
+  scene(async ({ control, other, at, broker, migrate, add, project, listener, start }) => {
     await migrate();
     await add();
-    await channel(await project('second'), 'slack');
+    await listener(await project('second'));
     // Its agents have other numbers than those of the default shard.
     await other.rows(`select setval(pg_get_serial_sequence('agents', 'id'), 1000)`);
     at.answer({ status: 500 });

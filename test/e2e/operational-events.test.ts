@@ -33,11 +33,6 @@ operational(
     );
     const { uid } = await subscribed(gateway, receiver.url, ['order.*']);
     const { uid: opsId, secret } = await subscribed(gateway, ops.url, ['gateway.*']);
-    await gateway.api('POST', '/notification-channels', {
-      name: 'ops',
-      type: 'events',
-      settings: {},
-    });
     const events = () =>
       Promise.all(
         ops.requests.map(({ body, headers }) => verify<OperationalEvent>(body, headers, secret)),

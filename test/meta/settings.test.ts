@@ -147,9 +147,6 @@ const TESTED: Record<string, readonly string[]> = {
     'limits.organisations_per_user',
     'limits.invitations_per_organisation',
   ],
-  'test/server/routes/people/notification-channels.test.ts': [
-    'limits.notification_channels_per_project',
-  ],
   'test/server/routes/people/portal-links.test.ts': [
     'limits.portal_links_per_project',
     'limits.endpoints_per_owner',

@@ -63,8 +63,7 @@ async function furnish(
     endpoint_id: id,
     filter_config: { event_types: [type.name] },
   });
-  const settings = { url: `${url}/channel` };
-  const [subscription, source, eventType, apiKey, link, channel, invitation] = await Promise.all([
+  const [subscription, source, eventType, apiKey, link, invitation] = await Promise.all([
     made(`${path}/subscriptions`, subscriptionOf(endpoint), key),
     made(
       `${path}/sources`,
@@ -74,7 +73,6 @@ async function furnish(
     made(`${path}/event-types`, type, key),
     made(`${path}/api-keys`, { name }, key),
     made(`${path}/portal-links`, { name, owner_id: ownerId }, key),
-    made(`${path}/notification-channels`, { name, type: 'webhook', settings }, key),
     made(
       `/organisations/${owner.organisation}/invitations`,
       { email: `${name}@example.com`, role: 'viewer' },
@@ -166,7 +164,7 @@ async function furnish(
       ...{ events: event, event_id: event, eventId: event, after: event },
       ...{ eventdeliveries: delivery, ids: delivery, deliveryattempts: attempt },
       ...{ quarantine: quarantined, quarantine_id: quarantined, issues: issue },
-      ...{ 'event-types': eventType.uid, 'notification-channels': channel.uid },
+      ...{ 'event-types': eventType.uid },
       ...{ 'api-keys': apiKey.uid, 'portal-links': link.uid, invitations: invitation.uid },
       ...{ members: owner.user, actorId: owner.user, shards: 'default', projects: project },
       ...{ 'users/me/api-keys': userKey.id, 'users/me/sessions': session.id },

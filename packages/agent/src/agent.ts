@@ -10,6 +10,7 @@ import { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { openStores, watchStores } from '@gateway/ingest/stores';
 import { sandboxLimits } from '@gateway/ingest/transform/sandboxes';
 import { Sandbox } from '@gateway/sandbox';
+import { convertChannels } from '@gateway/store/config';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { hostname } from 'node:os';
 import { stopAtWrongKey } from './config/require-key.js';
@@ -56,7 +57,8 @@ export async function startAgent({
   kv: givenKv,
   intake: openIntake,
 }: AgentOptions): Promise<{ port: number; leave(): void; close(): Promise<void> }> {
-  const { open } = sealer(config.encryption_key);
+  const secrets = sealer(config.encryption_key);
+  const { open } = secrets;
   const isArchiving = config.retention.enabled && config.archive.url !== undefined;
   const missing = isArchiving && missingExtra('@gateway/archive', 'archive.url');
   if (missing) throw missing;
@@ -117,6 +119,10 @@ export async function startAgent({
     lifecycle.add('health', reportProcessHealth(parts));
     lifecycle.add('workers', () => workers.close());
     await workers.open();
+    // The encryption key cannot change while this agent is registered.
+    const converted = await convertChannels(database.knex, secrets);
+    if (converted.length > 0)
+      log.info({ channels: converted }, 'Endpoints were made of notification channels.');
     stopAtWrongKey({
       ...parts,
       async stop() {

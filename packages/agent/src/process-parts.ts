@@ -11,14 +11,13 @@ import type { AttemptObserver } from './delivery/attempt-writer.js';
 import type { Claimer } from './delivery/claimer.js';
 import type { DueTimes } from './delivery/due-times.js';
 import type { DeliveriesInFlight } from './delivery/in-flight.js';
-import { openDestination, type DeliveryParts } from './delivery/wiring.js';
+import type { DeliveryParts } from './delivery/wiring.js';
 import type { BacklogPacing } from './flow-control/backlog-pacing.js';
 import { CircuitBreakers } from './flow-control/circuit-breakers.js';
-import { Clock } from './model/clock.js';
 import type { Destination } from './model/destination.js';
 import type { AgentLease } from './model/lease.js';
 import { SuccessStreak } from './liveness/success-streak.js';
-import { ChannelOutbox } from './notifications/channel-outbox.js';
+import { Announcer } from './notifications/announcer.js';
 import type { Mailer } from './notifications/mailer.js';
 import { Notifier } from './notifications/notifier.js';
 import { pausing } from './sources/pause-sources.js';
@@ -28,7 +27,7 @@ import { measuring } from './telemetry/measure.js';
 import { tracing } from './telemetry/tracing.js';
 
 interface RunningWorker {
-  readonly shard: Pick<Shard, 'name'>;
+  readonly shard: Pick<Shard, 'name' | 'database'>;
   readonly lease: Pick<AgentLease, 'agentId' | 'readers'>;
   readonly inFlight: Pick<DeliveriesInFlight, 'wake'>;
   readonly backlogPacing: Pick<BacklogPacing, 'hasten'>;
@@ -46,7 +45,7 @@ interface AgentWorkers {
 export interface ProcessOptions extends Omit<ProcessContext, 'measure' | 'tracing'> {
   readonly health: Health;
   readonly plugins: ActivatedPlugins;
-  /** Without a mailer, notifications appear in the log and go to channels. */
+  /** Without a mailer, notifications appear in the log and in operational events. */
   readonly mailer?: Mailer | undefined;
   readonly name: string;
   readonly workers: AgentWorkers;
@@ -57,19 +56,26 @@ export interface ProcessParts
   readonly successStreak: SuccessStreak;
   readonly destination: Pick<Destination, 'shortage'>;
   readonly notifier: Notifier;
-  readonly channelOutbox: ChannelOutbox;
   start(): void;
   /** Ends pauses and operational events: the workers get no more of either. */
   stop(): Promise<void>;
-  /** Writes what was counted and ends requests. Call when no worker runs any more. */
+  /** Writes what was counted. Call when no worker runs any more. */
   close(): Promise<void>;
 }
 
 export function processParts({ workers, mailer, ...given }: ProcessOptions): ProcessParts {
-  const { config, plugins, log, database, kv, open, configCache, name } = given;
+  const { config, plugins, log, database, kv, configCache, name } = given;
   const measure = measuring(plugins);
+  const announcer = new Announcer({
+    database,
+    configCache,
+    log,
+    events: new EventCreator({ writer: workers.writer(), configCache, database }),
+    shards: () => workers.running.map(({ shard }) => shard),
+  });
   const notifier = new Notifier({
     ...given,
+    announcer,
     mailer,
     leaseOf: (shard) => workers.running.find((it) => it.shard.name === shard)?.lease,
   });
@@ -80,7 +86,6 @@ export function processParts({ workers, mailer, ...given }: ProcessOptions): Pro
     for (const attempt of attempts)
       if (attempt.status === 'success' && isOurs(attempt)) usage.delivery(attempt.projectId);
   };
-  const http = openDestination({ config, open, clock: new Clock() });
   const circuitBreakers = new CircuitBreakers({
     kv,
     log,
@@ -99,24 +104,8 @@ export function processParts({ workers, mailer, ...given }: ProcessOptions): Pro
     },
     observers: measure ? [measure, notifier] : [notifier],
   });
-  const channelOutbox = new ChannelOutbox({
-    config,
-    database,
-    log,
-    open,
-    http,
-    shards: () => workers.running.map(({ shard }) => shard.name),
-    events: new EventCreator({
-      writer: workers.writer(),
-      configCache,
-      database,
-    }),
-  });
   const pauses = pausing({ config, database, configCache, log, name, notifier });
-  configCache.on('gateway_notifications', () => {
-    notifier.hurry();
-    channelOutbox.hurry();
-  });
+  configCache.on('gateway_notifications', () => notifier.hurry());
   configCache.on('gateway_due', (projectId) => {
     for (const { claimer, dueTimes } of workers.ofProject(projectId))
       if (projectId === '') claimer.checkAll();
@@ -137,22 +126,19 @@ export function processParts({ workers, mailer, ...given }: ProcessOptions): Pro
       },
     },
     circuitBreakers,
-    channelOutbox,
     pauses,
     start() {
       notifier.start();
-      channelOutbox.start();
       issues.start();
     },
     async stop() {
       pauses.close();
-      await channelOutbox.close();
+      await announcer.close();
     },
     async close() {
       await circuitBreakers.stop();
       await usage.close();
       await issues.close();
-      await http.close();
     },
   };
 }

@@ -160,13 +160,6 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /api-keys': { name: 'ci' },
   'put /api-keys/:id': { name: 'ci' },
   'put /users/me/api-keys/:id': { name: 'ci' },
-  'post /notification-channels': {
-    name: 'on call',
-    type: 'slack',
-    settings: { url: 'https://example.com/hook' },
-    kinds: ['endpoint_disabled'],
-  },
-  'put /notification-channels/:id': { name: 'on call' },
   'post /event-types': { name: 'order.paid' },
   'put /event-types/:id': { description: 'Paid.' },
   'post /event-types/import': { openapi: '3.1.0', webhooks: { 'order.paid': { post: {} } } },

@@ -79,6 +79,7 @@ snapshots('everything that agents need is read, field by field', async () => {
       secrets: [],
       authentication: null,
       mtls_client_cert: null,
+      format: null,
       timeout_ms: 10_000,
       concurrency: null,
       strategy: null,

@@ -20,18 +20,17 @@ import { consumersOf, Scheduler } from './scheduler.js';
 /** The number of concurrent statements that record attempts, each on its own connection. */
 export const WRITERS = 2;
 
-export function openDestination({
-  config: {
-    delivery,
-    limits: { response_bytes_per_second: responseBytes },
-    max_response_size,
-  },
+function openDestination({
+  config,
   open,
   clock,
 }: Pick<AgentContext, 'config' | 'open' | 'clock'>): HttpDestination {
+  const { delivery, max_response_size } = config;
+  const { response_bytes_per_second: responseBytes } = config.limits;
   return new HttpDestination({
     open,
     clock,
+    texts: config,
     responsePace: new TokenBuckets(responseBytes, responseBytes),
     allowedNetworks: delivery.allowed_networks,
     maxResponseBytes: max_response_size * 1024,

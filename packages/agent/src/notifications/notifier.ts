@@ -13,6 +13,7 @@ import type { ProcessContext } from '../config/agent-context.js';
 import type { Trip } from '../model/delivery.js';
 import type { AgentLease } from '../model/lease.js';
 import type { ReadingState } from '@gateway/ingest/message/ingest-source';
+import type { Announcer } from './announcer.js';
 import { Failures, type FailingResource } from './failures.js';
 import type { Mailer } from './mailer.js';
 import { Outbox } from './outbox.js';
@@ -25,7 +26,8 @@ interface NotifierOptions extends Pick<
   readonly health: Pick<Health, 'report'>;
   /** Returns the lease of this agent on a shard that it works on. */
   readonly leaseOf: (shard: string) => Pick<AgentLease, 'agentId' | 'readers'> | undefined;
-  /** Without a mailer, notifications appear in the log and go to channels. */
+  readonly announcer: Pick<Announcer, 'hurry'>;
+  /** Without a mailer, notifications appear in the log and in operational events. */
   readonly mailer: Mailer | undefined;
 }
 
@@ -47,7 +49,7 @@ const TALLY_QUIET_SECONDS = 3600;
 const CLOSE_MS = 2_000;
 
 /**
- * Notifies people by email and channels of disabled and failing endpoints, their circuit breakers
+ * Notifies people by email and operational events of disabled and failing endpoints, their circuit breakers
  * and exhausted deliveries, failing sources and lost messages.
  *
  * 1. Attempts and source states are counted in memory.
@@ -227,6 +229,7 @@ export class Notifier {
       await this.#raiseTallied(this.#lost);
       await this.#raiseTallied(this.#exhausted);
       await this.#readOpen();
+      this.options.announcer.hurry();
       await this.#outbox?.send();
       if (this.#failing) log.info({}, 'Notifications are processed again.');
       this.#failing = false;

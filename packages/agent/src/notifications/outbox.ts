@@ -4,7 +4,7 @@ import { claimPasswordResetMail, markPasswordResetMailed } from '@gateway/store/
 import { claimNotifications, markSent, postponeNotifications } from '@gateway/store/config';
 import type { ProcessContext } from '../config/agent-context.js';
 import type { Mailer } from './mailer.js';
-import { notificationText } from './notification-text.js';
+import { notificationText } from '../model/notification-text.js';
 
 interface OutboxOptions extends Pick<ProcessContext, 'config' | 'database' | 'log'> {
   readonly health: Pick<Health, 'report'>;

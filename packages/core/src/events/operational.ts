@@ -12,7 +12,6 @@ export const OPERATIONAL_TYPES = [
   'gateway.source.recovered',
   'gateway.source.paused',
   'gateway.source.lost',
-  'gateway.channel.test',
 ] as const;
 export type OperationalType = (typeof OPERATIONAL_TYPES)[number];
 

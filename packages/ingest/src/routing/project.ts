@@ -11,6 +11,7 @@ import {
 import {
   DEFAULT_SIGNATURE,
   DEFAULT_STRATEGY,
+  ENDPOINT_FORMATS,
   type ActiveSubscription,
   type CircuitBreakerConfig,
   type EndpointRecord,
@@ -148,17 +149,27 @@ function endpointOf(row: EndpointRecord, { config }: ProjectRecord): Endpoint {
     secrets: row.secrets,
     authentication: row.authentication,
     mtlsClientCert: row.mtls_client_cert,
+    format: row.format,
     timeoutMs: row.timeout_ms,
     concurrency: row.concurrency,
     strategy: row.strategy ?? config.strategy ?? DEFAULT_STRATEGY,
     signature: config.signature ?? DEFAULT_SIGNATURE,
-    limit: limitOf(count === null ? config.ratelimit : { count, duration: seconds ?? 1 }),
+    limit: limitOf(
+      count !== null
+        ? { count, duration: seconds ?? 1 }
+        : row.format
+          ? ONE_A_SECOND
+          : config.ratelimit,
+    ),
     circuitBreaker: config.circuit_breaker,
     unreadable: null,
   };
   endpoint.unreadable = whyUnreadable(endpoint);
   return endpoint;
 }
+
+/** Slack takes one message a second. */
+const ONE_A_SECOND = { count: 1, duration: 1 };
 
 export function whyNotOpened(error: unknown): string {
   return error instanceof GatewayError
@@ -168,11 +179,12 @@ export function whyNotOpened(error: unknown): string {
 
 /**
  * Values known to this version. A newer release may have saved others, which make the endpoint
- * unreadable: a guess would send requests that the endpoint rejects, or lose deliveries.
+ * unreadable: a guess would send requests that it rejects, or lose deliveries.
  */
 const KNOWN = {
   status: ['active', 'inactive', 'paused'],
-  authentication: ['api_key', 'basic', 'bearer', 'oauth2'],
+  authentication: ['api_key', 'basic', 'bearer', 'oauth2', 'secret_url'],
+  format: ENDPOINT_FORMATS,
   strategy: ['linear', 'exponential'],
   'signature hash': ['SHA256', 'SHA512'],
   'signature encoding': ['hex', 'base64'],
@@ -185,10 +197,12 @@ function whyUnreadable({
   secrets,
   authentication,
   mtlsClientCert: certificate,
+  format,
 }: Endpoint): string | null {
   const values: { readonly [Name in keyof typeof KNOWN]: string | undefined } = {
     status,
     authentication: authentication?.type,
+    format: format ?? undefined,
     strategy: strategy.type,
     'signature hash': signature.hash,
     'signature encoding': signature.encoding,

@@ -34,12 +34,6 @@ export const RESOURCES: Readonly<Record<string, ApiResource>> = {
     scopes: BOTH,
     isRouting: false,
   },
-  notificationChannels: {
-    about:
-      'Channels that receive notifications: Slack, Microsoft Teams, PagerDuty, Opsgenie and webhooks.',
-    scopes: BOTH,
-    isRouting: false,
-  },
   portal: { about: 'The portal link that authenticates the request.', scopes: [] },
   auditLog: { about: 'The history of changes, with who made them.', scopes: ['read'] },
   endpoints: { about: 'URLs that receive events, with their delivery settings.', scopes: BOTH },

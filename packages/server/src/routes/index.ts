@@ -16,7 +16,6 @@ import { explainRoutes } from './explain.js';
 import { instanceRoutes } from './instance.js';
 import { issueRoutes } from './issues.js';
 import { quarantineBatchRoutes } from './quarantine-batch.js';
-import { notificationChannelRoutes } from './people/notification-channels.js';
 import { organisationRoutes } from './people/organisations.js';
 import { portalLinkRoutes } from './people/portal-links.js';
 import { projectRoutes } from './projects.js';
@@ -36,7 +35,6 @@ export const routes: readonly Route[] = [
   ...activityRoutes,
   ...apiKeyRoutes,
   ...portalLinkRoutes,
-  ...notificationChannelRoutes,
   ...endpointRoutes,
   ...endpointTestRoutes,
   ...subscriptionRoutes,

@@ -35,7 +35,13 @@ export type EndpointAuthentication =
       readonly basic: { readonly username: string; readonly password: string };
     }
   | { readonly type: 'bearer'; readonly bearer: { readonly token: string } }
-  | { readonly type: 'oauth2'; readonly oauth2: OAuth2ClientCredentials };
+  | { readonly type: 'oauth2'; readonly oauth2: OAuth2ClientCredentials }
+  /** Requests go to this URL; that of the endpoint says only where. */
+  | { readonly type: 'secret_url'; readonly secret_url: { readonly url: string } };
+
+/** Services whose messages the gateway makes of events. */
+export const ENDPOINT_FORMATS = ['slack', 'teams', 'pagerduty', 'opsgenie'] as const;
+export type EndpointFormat = (typeof ENDPOINT_FORMATS)[number];
 
 export interface OAuth2ClientCredentials {
   readonly url: string;
@@ -63,6 +69,8 @@ export const endpointRecord = {
   secrets: column<readonly SecretRecord[]>({ isJson: true }),
   authentication: column<EndpointAuthentication | null>({ isJson: true }),
   mtls_client_cert: column<StoredClientCertificate | null>({ isJson: true }),
+  /** Null sends the data of the event. */
+  format: column<EndpointFormat | null>(),
   timeout_ms: column<number>(),
   concurrency: column<number | null>(),
   strategy: column<Strategy | null>({ isJson: true }),
@@ -225,8 +233,8 @@ export function setEndpointStatus(
 }
 
 /**
- * False unless it is active. `facts` add a notification; if `isMailed` is false, only channels send
- * it. Locks the endpoint's row.
+ * False unless it is active. `facts` add a notification; without `isMailed`, only operational events
+ * tell of it. Locks the endpoint's row.
  */
 export async function deactivateEndpoint(
   pool: Pool,
@@ -242,7 +250,7 @@ export async function deactivateEndpoint(
      ),
      n as (
        insert into notifications (id, kind, project_id, subject, facts, status, next_attempt_at)
-       select $4, 'endpoint_disabled', $1, $2::text, $5::jsonb, ${waiting('$6')} from e where $5::jsonb is not null and ${heard('$6', '$1')}
+       select $4, 'endpoint_disabled', $1, $2::text, $5::jsonb, ${waiting('$6')} from e where $5::jsonb is not null and ${heard('$6', '$1', '= $1')}
        on conflict (kind, subject) where ended_at is null
        do update set facts = excluded.facts, created_at = now(), status = excluded.status, next_attempt_at = excluded.next_attempt_at, sent_at = null
      )

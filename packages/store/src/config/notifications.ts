@@ -1,26 +1,27 @@
-import { newId } from '@gateway/core/events';
+import { newId, type OperationalType } from '@gateway/core/events';
+import type pg from 'pg';
 import { clean } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
 
 /**
+ * The operational events of each kind of notification: when it is raised, when its cause has ended,
+ * and, of a source, when it is paused.
+ *
  * `endpoint_failing`, `endpoint_breaker` and `source_failing` stay open until recovery, except that
  * a pause notification is closed as soon as it is raised. `endpoint_disabled` stays open until the
- * endpoint is activated. The other kinds are closed as soon as they are raised. Channels receive the end of an open notification too.
+ * endpoint is activated. The other kinds are closed as soon as they are raised.
  */
-const KINDS = [
-  'endpoint_disabled',
-  'endpoint_disabling',
-  'endpoint_failing',
-  'endpoint_breaker',
-  'endpoint_exhausted',
-  'source_failing',
-  'source_lost',
-  'channel_test',
-] as const;
-export type NotificationKind = (typeof KINDS)[number];
-
-/** Every kind about a project. */
-export const CHANNEL_KINDS = KINDS.filter((kind) => kind !== 'channel_test');
+export const TOLD_BY = {
+  endpoint_disabled: ['gateway.endpoint.disabled', 'gateway.endpoint.activated'],
+  endpoint_disabling: ['gateway.endpoint.disabling'],
+  endpoint_failing: ['gateway.endpoint.failing', 'gateway.endpoint.recovered'],
+  endpoint_breaker: ['gateway.endpoint.breaker_opened', 'gateway.endpoint.breaker_closed'],
+  endpoint_exhausted: ['gateway.delivery.exhausted'],
+  source_failing: ['gateway.source.failing', 'gateway.source.recovered', 'gateway.source.paused'],
+  source_lost: ['gateway.source.lost'],
+} as const satisfies Readonly<Record<string, readonly OperationalType[]>>;
+export type NotificationKind = keyof typeof TOLD_BY;
+const KINDS = Object.keys(TOLD_BY) as NotificationKind[];
 
 /**
  * Only the agent knows these. Names and addresses are read when the notification is sent. Facts
@@ -34,8 +35,8 @@ export interface NotificationFacts {
   readonly deliveries?: number;
   readonly delivery_id?: string;
   /**
-   * Only deliveries of operational events caused it. The trigger queues such a notification for no
-   * channel of the type `events`, so that operational events never cause more of them.
+   * Only deliveries of operational events caused it. It becomes none, so that operational events
+   * never cause more of them.
    */
   readonly is_operational?: true;
   /** Messages in `partition` that may have been lost at the broker, at most. */
@@ -68,15 +69,15 @@ export interface NewNotification {
 
 /**
  * `known`: already open. `quiet`: one was raised within the quiet period. `unheard`: neither email
- * nor a channel sends it.
+ * nor an operational event tells anyone.
  */
 export type Raised = 'raised' | 'known' | 'quiet' | 'unheard';
 
 /**
  * With distinct kinds and subjects. Skips one if another with the same kind and subject is open or
  * younger than `quietSeconds`. Inserts in sorted order, so that concurrent calls cannot deadlock.
- * If `isMailed` is false, only channels send the notifications, and projects without any channel
- * have none.
+ * If `isMailed` is false, only operational events tell of the notifications, and projects that
+ * subscribe to none have none.
  */
 export async function raiseNotifications(
   client: Querier,
@@ -102,14 +103,14 @@ export async function raiseNotifications(
            raised as (
              insert into notifications (id, kind, project_id, subject, facts, raised_by, ended_at, status, next_attempt_at)
              select id, kind, project_id, subject, facts::jsonb, raised_by, case when kind in ('source_lost', 'endpoint_exhausted') then now() end, ${waiting('$8')} from given
-             where ${heard('$8', 'given.project_id')} and (kind, subject) not in (select kind, subject from notifications where created_at > now() - $7::int * interval '1 second')
+             where ${heard('$8', 'given.project_id', '= any ($3::uuid[])')} and (kind, subject) not in (select kind, subject from notifications where created_at > now() - $7::int * interval '1 second')
              order by kind, subject
              on conflict (kind, subject) where ended_at is null do nothing
              returning id
            )
            select case when id in (select id from raised) then 'raised'
                        when (kind, subject) in (select kind, subject from notifications where ended_at is null) then 'known'
-                       when ${heard('$8', 'given.project_id')} then 'quiet' else 'unheard' end as raised
+                       when ${heard('$8', 'given.project_id', '= any ($3::uuid[])')} then 'quiet' else 'unheard' end as raised
            from given order by n`,
     values: [
       notifications.map(() => newId()),
@@ -227,7 +228,7 @@ export async function claimNotifications(
              `array(
                 select distinct u.email from first f, organisation_members m join users u on u.id = m.user_id
                 where m.role in ('admin', 'owner') and m.organisation_id = f.organisation_id order by u.email
-              )`,
+              ) as admins`,
            )}
            order by n.created_at, n.id`,
     values: [gatherSeconds, KINDS],
@@ -235,24 +236,74 @@ export async function claimNotifications(
   return rows;
 }
 
-/** The SQL condition that a notification of a project is mailed or has a channel. */
-export function heard(isMailed: string, projectId: string): string {
-  return `(${isMailed}::boolean or exists (select from notification_channels c where c.project_id = ${projectId} and c.enabled and c.deleted_at is null))`;
+/**
+ * The SQL condition that a notification of a project is mailed, or that the project subscribes to
+ * operational events. Reads the subscriptions of the projects that are `among` once.
+ */
+export function heard(isMailed: string, projectId: string, among: string): string {
+  return `(${isMailed}::boolean or ${projectId} in (
+    select project_id from subscriptions, unnest(event_types) t
+    where project_id ${among} and deleted_at is null and not is_disabled and t like 'gateway.%'
+  ))`;
 }
 
-/** A query with the names that a message needs. */
-export function describeNotifications(from: string, admins: string): string {
+function describeNotifications(from: string, more: string): string {
   return `select n.id, n.kind, n.project_id as "projectId", n.subject, n.facts, n.attempts, n.created_at as "createdAt",
-             p.name as project, o.name as organisation, coalesce(e.name, s.name, c.name) as name, e.url, ${admins} as admins
+             p.name as project, o.name as organisation, coalesce(e.name, s.name) as name, e.url, ${more}
            from ${from} n
            left join projects p on p.id = n.project_id
            left join organisations o on o.id = p.organisation_id
            left join endpoints e on e.project_id = n.project_id
              and e.id = case when n.kind::text like 'endpoint\\_%' then n.subject::uuid end
            left join sources s on s.project_id = n.project_id
-             and s.id = case when n.kind::text like 'source\\_%' then split_part(n.subject, ' ', 1)::uuid end
-           left join notification_channels c on c.project_id = n.project_id
-             and c.id = case when n.kind::text = 'channel_test' then n.subject::uuid end`;
+             and s.id = case when n.kind::text like 'source\\_%' then split_part(n.subject, ' ', 1)::uuid end`;
+}
+
+/** A notification of which no event tells yet, or whose end it does not tell. */
+export interface UntoldNotification extends Omit<ClaimedNotification, 'admins'> {
+  readonly endedAt: Date | null;
+  /** The event that tells of the notification. Null if there is none yet. */
+  readonly eventId: string | null;
+}
+
+/** Afterwards, another agent may tell of the notification. */
+const TELLING = `interval '1 minute'`;
+const UNTOLD_MAX = 1_000;
+
+/** For the projects of the shards, oldest first. Locks the claimed rows and skips locked ones. */
+export async function claimUntold(
+  pool: pg.Pool,
+  shards: readonly string[],
+): Promise<UntoldNotification[]> {
+  const { rows } = await pool.query<UntoldNotification>({
+    name: 'claim-untold',
+    text: `with due as (
+             select n.id from notifications n join projects p on p.id = n.project_id
+             where n.event_due_at <= now() and n.kind::text = any ($2::text[]) and p.deleted_at is null and p.shard = any ($1::text[])
+             order by n.event_due_at, n.id limit ${UNTOLD_MAX} for update of n skip locked
+           ),
+           n as (
+             update notifications set event_due_at = now() + ${TELLING} where id in (select id from due) returning *
+           )
+           ${describeNotifications('n', 'n.ended_at as "endedAt", n.event_id as "eventId"')}
+           order by n.created_at, n.id`,
+    values: [shards, KINDS],
+  });
+  return rows;
+}
+
+/** If one has ended since it was raised, an event of its end is due. */
+export async function markTold(
+  pool: pg.Pool,
+  ids: readonly string[],
+  { eventId, isEnd }: { readonly eventId: string; readonly isEnd: boolean },
+): Promise<void> {
+  await pool.query(
+    `update notifications set event_id = coalesce(event_id, $2),
+       event_due_at = case when not $3::boolean and ended_at > created_at then now() end
+     where id = any ($1::uuid[])`,
+    [ids, eventId, isEnd],
+  );
 }
 
 /** Clears the last error. */

@@ -87,6 +87,7 @@ const SECRET_FIELDS = {
   basic: 'password',
   bearer: 'token',
   oauth2: 'client_secret',
+  secret_url: 'url',
 } as const satisfies Record<EndpointAuthentication['type'], string>;
 
 /** In a copy. */

@@ -234,7 +234,7 @@ export async function pauseSource(
      n as (
        insert into notifications (id, kind, project_id, subject, facts, ended_at, status, next_attempt_at)
        select $6::uuid, 'source_failing', $1, $2::text, $7::jsonb || jsonb_build_object('resumes_at', s.resumes_at), now(), ${waiting('$8')}
-       from s where s.pauses = 1 and $7::jsonb is not null and ${heard('$8', '$1')}
+       from s where s.pauses = 1 and $7::jsonb is not null and ${heard('$8', '$1', '= $1')}
      )
      select resumes_at, pauses from s`,
     [projectId, id, reason, by, seconds, newId(), facts && factsText(facts), isMailed],

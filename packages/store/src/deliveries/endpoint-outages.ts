@@ -163,7 +163,7 @@ async function warn(
      select note, 'endpoint_disabling', project_id, endpoint_id::text,
        jsonb_build_object('since', ${iso('since')}, 'disable_after_days', days,
          'disabled_at', ${iso(`greatest(since + days * interval '1 day', now() + ${NOTICE})`)}), now(), ${waiting('$4')}
-     from warned where ${heard('$4', 'warned.project_id')}`,
+     from warned where ${heard('$4', 'warned.project_id', '= any ($1::uuid[])')}`,
     [...keysOf(endpoints), endpoints.map(() => newId()), isMailed],
   );
 }

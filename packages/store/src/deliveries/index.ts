@@ -8,3 +8,4 @@ export * from './postponed-deliveries.js';
 export * from './retry.js';
 export * from './settle-deliveries.js';
 export * from './stored-reasons.js';
+export * from './undelivered-events.js';

@@ -4,6 +4,7 @@ import { HttpDestination } from '#agent/destinations/http/http-destination';
 import type { InFlightDelivery } from '#agent/model/delivery';
 import type { NotSent, SendResult, Attempted } from '#agent/model/destination';
 import type { Endpoint } from '#ingest/routing/project';
+import { resolveConfig } from '#core/config/config';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { TokenBuckets } from '#core/process/token-buckets';
@@ -39,6 +40,7 @@ async function withTokens(
     lookupsPerProject: 32,
     open: sealer(ENCRYPTION_KEY).open,
     clock: { now: () => Date.now() },
+    texts: resolveConfig({ env: {}, file: {} }).config,
     responsePace: new TokenBuckets(0),
   });
   const [receiver, server] = [await receiverOf(), await receiverOf({ answer: script })];

@@ -5,6 +5,7 @@ import { RequestBuilder } from '#agent/destinations/http/build-request';
 import { plainSignature, signingKey, standardSignature } from '#agent/destinations/http/signature';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
+import { resolveConfig } from '#core/config/config';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { isHeaderName, isHeaderValue, travellingHeaders } from '#core/events/headers';
@@ -41,7 +42,8 @@ function delivery(headers: Record<string, string> = {}): InFlightDelivery {
   };
 }
 
-const builder = () => new RequestBuilder({ open, version: '1.2.3' });
+const { config: texts } = resolveConfig({ env: {}, file: {} });
+const builder = () => new RequestBuilder({ open, version: '1.2.3', texts });
 
 /** Returns headers by name; fails on a repeated name. */
 function headersOf(
@@ -64,6 +66,30 @@ request('it carries the exact bytes to the URL of the endpoint', () => {
   const { url, body } = builder().build(endpoint(), delivery(), Date.now());
   assert.is(url, 'https://example.com/hooks?a=1');
   assert.is(body.toString(), data);
+});
+
+request('a secret URL is where it goes, and a format makes the body, which is signed', () => {
+  const slack = endpoint({
+    format: 'slack',
+    authentication: {
+      type: 'secret_url',
+      secret_url: { url: sealed('https://hooks.example.com/T1') },
+    },
+  });
+  const made = builder().build(slack, delivery({ 'content-type': 'text/plain' }), Date.now());
+  assert.is(made.url, 'https://hooks.example.com/T1');
+  assert.match(JSON.parse(made.body.toString()).text, /^order.*paid/);
+  const named = headersOf(slack, { 'content-type': 'text/plain' });
+  assert.is(named['content-type'], 'application/json');
+  assert.not.throws(() => new Webhook(SECRET).verify(made.body.toString(), named));
+
+  const alerts = endpoint({
+    format: 'opsgenie',
+    url: 'https://api.eu.opsgenie.com',
+    authentication: { type: 'bearer', bearer: { token: sealed('K1') } },
+  });
+  assert.is(builder().build(alerts, delivery(), 0).url, 'https://api.eu.opsgenie.com/v2/alerts');
+  assert.is(headersOf(alerts)['authorization'], 'GenieKey K1');
 });
 
 request('it says what it is, and a library of Standard Webhooks verifies it', () => {
@@ -223,7 +249,11 @@ request(
 
 request('secrets are opened once per endpoint, and again when the endpoint has changed', () => {
   let opened = 0;
-  const by = new RequestBuilder({ open: (...sealed) => (opened++, open(...sealed)), version: '1' });
+  const by = new RequestBuilder({
+    open: (...sealed) => (opened++, open(...sealed)),
+    version: '1',
+    texts,
+  });
   const one = endpoint();
   for (let n = 0; n < 5; n++) by.build(one, delivery(), Date.now());
   assert.is(opened, 1);

@@ -211,7 +211,10 @@ endpoints('an authentication that does not fit its type is refused with the fiel
       },
       'authentication.oauth2.client_auth must be one of basic, post',
     ],
-    [{ type: 'oauth' }, 'authentication.type must be one of api_key, basic, bearer, oauth2'],
+    [
+      { type: 'oauth' },
+      'authentication.type must be one of api_key, basic, bearer, oauth2, secret_url',
+    ],
     [
       { type: 'api_key', api_key: { header_name: 'content-length', header_value: '1' } },
       'authentication.api_key.header_name is a header that the gateway or the connection sets',

@@ -4,6 +4,8 @@ import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
 import type { EndpointAuthentication, StoredClientCertificate } from '@gateway/store/config';
 import type { InFlightDelivery } from '../../model/delivery.js';
 import type { Outgoing } from '../../model/destination.js';
+import type { TextConfig } from '../../model/notification-text.js';
+import { presetRequest } from './presets/presets.js';
 import type { EndpointRequest } from './sender.js';
 import { plainSignature, signingKey, standardSignature, type SigningKey } from './signature.js';
 
@@ -13,6 +15,9 @@ import { plainSignature, signingKey, standardSignature, type SigningKey } from '
 export class Unreadable extends Error {}
 
 interface Opened {
+  readonly url: string;
+  /** The bearer token, which a preset may send in another place. */
+  readonly key: string;
   readonly keys: readonly SigningKey[];
   readonly authentication: readonly string[];
   readonly certificate: EndpointRequest['certificate'];
@@ -20,6 +25,10 @@ interface Opened {
   ownNames?: ReadonlySet<string>;
 }
 
+/**
+ * Builds and signs delivery requests, with the exact bytes of the event data, or in the format of the
+ * endpoint.
+ */
 export class RequestBuilder {
   readonly #userAgent: string;
   /**
@@ -28,7 +37,13 @@ export class RequestBuilder {
    */
   readonly #opened = new WeakMap<Endpoint, Opened>();
 
-  constructor(private readonly options: { readonly open: Open; readonly version: string }) {
+  constructor(
+    private readonly options: {
+      readonly open: Open;
+      readonly version: string;
+      readonly texts: TextConfig;
+    },
+  ) {
     this.#userAgent = `gateway/${options.version}`;
   }
 
@@ -46,7 +61,11 @@ export class RequestBuilder {
     token?: string | null,
   ): EndpointRequest {
     const opened = this.#openedOf(endpoint);
-    const { keys, authentication } = opened;
+    const { keys } = opened;
+    const { format } = endpoint;
+    const made = format && presetRequest(format, delivery, opened, this.options.texts);
+    const { url = opened.url, headers: authentication = opened.authentication } = made ?? {};
+    const body = made ? Buffer.from(JSON.stringify(made.body)) : delivery.body;
     const live = keys.filter(({ expiresAtMs }) => expiresAtMs > nowMs);
     const newest = live[0];
     if (!newest)
@@ -56,7 +75,7 @@ export class RequestBuilder {
     const timestamp = Math.floor(nowMs / 1000);
     const headers = [
       'content-type',
-      delivery.headers['content-type'] ?? 'application/json',
+      (made ? undefined : delivery.headers['content-type']) ?? 'application/json',
       // Common firewalls refuse requests without it.
       'accept',
       delivery.headers['accept'] ?? '*/*',
@@ -67,9 +86,9 @@ export class RequestBuilder {
       'webhook-timestamp',
       String(timestamp),
       'webhook-signature',
-      standardSignature(live, delivery.id, timestamp, delivery.body),
+      standardSignature(live, delivery.id, timestamp, body),
       endpoint.signature.header,
-      plainSignature(newest, delivery.body, endpoint.signature),
+      plainSignature(newest, body, endpoint.signature),
     ];
     for (const text of authentication) headers.push(text);
     if (token) headers.push('authorization', `Bearer ${token}`);
@@ -86,9 +105,9 @@ export class RequestBuilder {
     }
     return {
       projectId: endpoint.projectId,
-      url: endpoint.url,
+      url,
       headers,
-      body: delivery.body,
+      body,
       timeoutMs: endpoint.timeoutMs,
       certificate: opened.certificate,
     };
@@ -97,15 +116,23 @@ export class RequestBuilder {
   #openedOf(endpoint: Endpoint): Opened {
     let opened = this.#opened.get(endpoint);
     if (opened) return opened;
+    const { authentication } = endpoint;
+    const place = ['endpoints', endpoint.id, 'authentication'] as const;
     try {
       opened = {
+        url:
+          authentication?.type === 'secret_url'
+            ? this.options.open(authentication.secret_url.url, place)
+            : endpoint.url,
+        key:
+          authentication?.type === 'bearer'
+            ? this.options.open(authentication.bearer.token, place)
+            : '',
         keys: endpoint.secrets.map((secret) => ({
           ...signingKey(this.options.open(secret.value, ['endpoints', endpoint.id, 'secrets'])),
           expiresAtMs: secret.expires_at === null ? Infinity : Date.parse(secret.expires_at),
         })),
-        authentication: endpoint.authentication
-          ? this.#authentication(endpoint.authentication, endpoint.id)
-          : [],
+        authentication: authentication ? this.#authentication(authentication, endpoint.id) : [],
         certificate: endpoint.mtlsClientCert
           ? this.#certificate(endpoint.mtlsClientCert, endpoint.id)
           : undefined,
@@ -139,6 +166,7 @@ export class RequestBuilder {
       case 'bearer':
         return ['authorization', `Bearer ${open(sealed.bearer.token)}`];
       case 'oauth2':
+      case 'secret_url':
         return [];
     }
   }

@@ -9,13 +9,13 @@ import type {
   SendSignal,
   Shortage,
 } from '../../model/destination.js';
+import type { TextConfig } from '../../model/notification-text.js';
 import { AccessTokens } from './access-tokens.js';
 import { RequestBuilder, Unreadable } from './build-request.js';
 import { resultOf } from './outcome.js';
 import {
   RequestSender,
   unsendable,
-  type EndpointRequest,
   type RequestResult,
   type RequestSenderOptions,
 } from './sender.js';
@@ -23,6 +23,8 @@ import {
 interface HttpDestinationOptions extends RequestSenderOptions {
   readonly open: Open;
   readonly clock: Pick<Clock, 'now'>;
+  /** For the messages of presets. */
+  readonly texts: TextConfig;
   readonly responsePace: TokenBuckets;
 }
 
@@ -33,9 +35,9 @@ export class HttpDestination implements Destination {
 
   /** @throws GatewayError `tls_file` if the CA file cannot be used */
   constructor(private readonly options: HttpDestinationOptions) {
-    const { open } = options;
+    const { open, texts } = options;
     this.#sender = new RequestSender(options);
-    this.#requests = new RequestBuilder({ open, version: VERSION });
+    this.#requests = new RequestBuilder({ open, version: VERSION, texts });
     this.#accessTokens = new AccessTokens({ sender: this.#sender, open });
   }
 
@@ -78,10 +80,6 @@ export class HttpDestination implements Destination {
         this.#sender.send(request, answered, responsePace);
       });
     });
-  }
-
-  post(request: EndpointRequest): Promise<RequestResult> {
-    return new Promise((resolve) => this.#sender.send(request, resolve));
   }
 
   attributes({ url: text }: Endpoint, status: number | null) {

@@ -13,7 +13,6 @@ export const RESOURCES: Readonly<
   invitations: { word: 'Invitation' },
   issues: { word: 'Issue', page: 'issues' },
   members: { word: 'Member' },
-  notificationChannels: { word: 'Notification channel' },
   organisations: { word: 'Organisation' },
   portalLinks: { word: 'Portal link' },
   projects: { word: 'Project' },

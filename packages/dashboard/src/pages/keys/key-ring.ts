@@ -82,7 +82,6 @@ const OF_PROJECT = {
   eventTypes: 'Event types',
   quarantine: 'Quarantine',
   portalLinks: 'Portal links',
-  notificationChannels: 'Notification channels',
   projects: 'Project settings',
   summary: 'Summary',
   health: 'Health',

@@ -15,7 +15,6 @@ import {
 } from '../../components/index.js';
 import { navigate, projectId } from '../../router/location.js';
 import { may, readProjects, session } from '../../session/session.js';
-import { NotificationChannels } from './notification-channels.js';
 import { configOf, draftOf, type ProjectDraft } from './project-draft.js';
 import { ProjectFields } from './project-fields.js';
 
@@ -37,7 +36,6 @@ export default function ProjectSettingsPage() {
           <Panel title="Settings">
             <SettingsForm key={data.updated_at} project={data} onSaved={project.refresh} />
           </Panel>
-          <NotificationChannels />
         </>
       )}
     </ResourcePage>

@@ -40,6 +40,18 @@ export function columnsOf(
   };
 }
 
+/** Formats whose services give URLs that are secrets. */
+const SECRET_URLS = ['slack', 'teams'];
+
+/** Keeps a URL that is a secret with the authentication, where it is sealed and masked. */
+export function withSecretUrl<Body extends Given>(body: Body, stored?: EndpointRow): Body {
+  const { url = '', format = stored?.format ?? null } = body;
+  if (format === null || !SECRET_URLS.includes(format) || urlProblems(url).length > 0) return body;
+  const { origin, pathname, search } = new URL(url);
+  if (pathname === '/' && search === '') return body;
+  return { ...body, url: origin, authentication: { type: 'secret_url', secret_url: { url } } };
+}
+
 export function fieldProblems({ url, authentication }: Given): InvalidField[] {
   return [
     ...(url === undefined ? [] : urlProblems(url)),
@@ -110,6 +122,8 @@ function authenticationProblems(given: NonNullable<Given['authentication']>): In
   }
   if (objects.oauth2)
     problems.push(...urlProblems(objects.oauth2.url, 'authentication.oauth2.url'));
+  if (objects.secret_url && !isMasked(given as EndpointAuthentication))
+    problems.push(...urlProblems(objects.secret_url.url, 'authentication.secret_url.url'));
   if (objects.bearer) check(isHeaderValue(objects.bearer.token), 'bearer.token', cannotCarry);
   return problems;
 }

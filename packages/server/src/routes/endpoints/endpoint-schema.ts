@@ -1,3 +1,4 @@
+import { ENDPOINT_FORMATS } from '@gateway/store/config';
 import { INACTIVE_REASONS, type InactiveReason } from '@gateway/store/deliveries';
 import {
   answered,
@@ -23,7 +24,7 @@ import { GivenCertificate, ShownCertificate } from './client-certificate.js';
 
 const SECRET = { 'x-secret': true };
 const Authentication = object({
-  type: oneOf(['api_key', 'basic', 'bearer', 'oauth2']),
+  type: oneOf(['api_key', 'basic', 'bearer', 'oauth2', 'secret_url']),
   api_key: Type.Optional(
     object({
       header_name: Type.String({ minLength: 1, maxLength: 200 }),
@@ -72,6 +73,17 @@ const Authentication = object({
       ),
     }),
   ),
+  secret_url: Type.Optional(
+    object({
+      url: Type.String({
+        minLength: 1,
+        maxLength: 4096,
+        description: 'URL that requests go to, if it is a secret. `url` shows its origin.',
+        'x-label': 'Whole URL',
+        ...SECRET,
+      }),
+    }),
+  ),
 });
 
 /** Portal links cannot set it, because only the project may limit an endpoint's resources. */
@@ -111,6 +123,13 @@ const others = {
     description:
       'For endpoints that require mutual TLS. PEM: the client certificate first, then its intermediate certificates.',
     'x-label': 'Client certificate',
+  }),
+  format: nullable({
+    ...oneOf(ENDPOINT_FORMATS),
+    description:
+      'Service whose messages are made of events, at most one per second unless `rate_limit` is set. Subscribe the endpoint to `gateway.*` for operational events.',
+    'x-unset': 'data of the event',
+    ...OF_PROJECT,
   }),
   http_timeout: Type.Number({
     minimum: 0.1,

@@ -35,7 +35,13 @@ import {
 import { settle } from '../settle.js';
 import { closeBreaker, readBreakersNow } from './breakers.js';
 import { certificateProblems, certificateView } from './client-certificate.js';
-import { columnsOf, fieldProblems, movedProblems, secretProblems } from './endpoint-fields.js';
+import {
+  columnsOf,
+  fieldProblems,
+  movedProblems,
+  secretProblems,
+  withSecretUrl,
+} from './endpoint-fields.js';
 import {
   BREAKER_STATES,
   ChangedEndpoint,
@@ -115,7 +121,8 @@ export const endpointRoutes: readonly Route[] = [
     },
     async (call) => {
       const { body, config, database, ownerId, project, sealer } = call;
-      const { secret = generateSecret(), ...rest } = body;
+      const { secret = generateSecret(), ...given } = body;
+      const rest = withSecretUrl(given);
       assertValid([
         ...fieldProblems(rest),
         ...secretProblems(secret),
@@ -171,9 +178,10 @@ export const endpointRoutes: readonly Route[] = [
     'Updates the given fields of an endpoint; null clears a field. If the origin of the URL changes, give the authentication and the client key again.',
     { ...managed, body: ChangedEndpoint },
     async (call) => {
-      const { database, project, id, body } = call;
-      assertValid([...fieldProblems(body), ...portalProblems(ChangedEndpoint, call)]);
+      const { database, project, id } = call;
+      assertValid([...fieldProblems(call.body), ...portalProblems(ChangedEndpoint, call)]);
       const stored = await find(call);
+      const body = withSecretUrl(call.body, stored);
       const { url, authentication, mtls_client_cert } = stored;
       assertValid([...movedProblems(body, stored), ...certificateProblems(body, stored)]);
       if (body.mtls_client_cert && !mtls_client_cert) await requireCertificateRoom(call);

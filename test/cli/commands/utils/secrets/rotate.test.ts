@@ -10,7 +10,6 @@ import { isGatewayError } from '#core/errors/errors';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { deleteEndpoint } from '#store/config/endpoints';
-import { findChannel, insertChannel } from '#store/config/notification-channels';
 import { findSource, insertSource } from '#store/config/sources';
 import { deregisterAgent, registerAgent } from '#store/deliveries/agents';
 import { MemoryKv } from '#store/kv/memory-kv';
@@ -196,7 +195,8 @@ rotate(
     });
 
     const channelId = newId();
-    await insertChannel(db.knex, projectId, {
+    await db.knex('notification_channels').insert({
+      project_id: projectId,
       id: channelId,
       name: 'On call',
       type: 'pagerduty',
@@ -290,7 +290,10 @@ rotate(
       [0, 1],
       [0, 0],
     ]);
-    const channel = await findChannel(db.knex, projectId, channelId);
+    const [channel] = await db.rows<{ settings: Record<string, string> }>(
+      'select settings from notification_channels where id = $1',
+      [channelId],
+    );
     assert.is(
       fresh.open(channel!.settings['routing_key']!, [
         'notification_channels',

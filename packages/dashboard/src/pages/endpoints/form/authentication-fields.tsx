@@ -15,6 +15,7 @@ const NAMES = {
   basic: 'User name and password',
   bearer: 'Bearer token',
   oauth2: 'OAuth 2.0 client credentials',
+  secret_url: 'Secret URL',
 } as const;
 
 type Authentication = Endpoint['authentication'];
@@ -74,5 +75,6 @@ export function authenticationWords(authentication: Authentication): string | un
     basic: `user ${basic?.username}`,
     bearer: NAMES.bearer.toLowerCase(),
     oauth2: `OAuth 2.0, token from ${oauth2?.url}`,
+    secret_url: NAMES.secret_url.toLowerCase(),
   }[type];
 }

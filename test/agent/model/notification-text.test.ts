@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
-import { notificationText as textOf } from '#agent/notifications/notification-text';
+import { notificationText as textOf } from '#agent/model/notification-text';
 import type { ClaimedNotification } from '#store/config/notifications';
 
-const text = suite('agent/notifications/notification-text');
+const text = suite('agent/model/notification-text');
 
 const { config: CONFIG } = resolveConfig({
   env: {},

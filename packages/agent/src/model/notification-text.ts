@@ -2,12 +2,13 @@ import { linksOf, type Config } from '@gateway/core/config';
 import { maskUrls } from '@gateway/core/logging';
 import type { ClaimedNotification } from '@gateway/store/config';
 
+/** A notification as messages tell of it. */
+export type Told = Omit<ClaimedNotification, 'attempts' | 'admins'>;
+
 const LISTED_MAX = 50;
 
 /** For a message with several notifications of one kind. */
-const SEVERAL: Readonly<
-  Record<ClaimedNotification['kind'], readonly [subject: string, opening: string]>
-> = {
+const SEVERAL: Readonly<Record<Told['kind'], readonly [subject: string, opening: string]>> = {
   endpoint_disabled: [
     'endpoints are disabled',
     'They answered 410 Gone, or failed for longer than the project allows. They were set inactive, and their deliveries are discarded.',
@@ -36,17 +37,16 @@ const SEVERAL: Readonly<
     'partitions of sources have lost messages',
     'The brokers deleted messages before the gateway read them. It continues with the oldest remaining message.',
   ],
-  channel_test: ['tests of channels', 'These channels receive notifications.'],
 };
 
-type TextConfig = Pick<Config, 'host' | 'root_path' | 'server' | 'env'>;
+export type TextConfig = Pick<Config, 'host' | 'root_path' | 'server' | 'env'>;
 
 /**
- * For notifications of one kind and organisation, without event data. `facts` has an entry for each
+ * For notifications of one kind and organisation or project, without event data. `facts` has an entry for each
  * of the first fifty.
  */
 export function notificationParts(
-  notifications: readonly ClaimedNotification[],
+  notifications: readonly Told[],
   config: TextConfig,
 ): {
   subject: string;
@@ -56,12 +56,13 @@ export function notificationParts(
 } {
   const count = notifications.length;
   const contents = notifications.slice(0, LISTED_MAX).map((it) => contentOf(it, config));
-  const [{ kind, organisation }, first] = [notifications[0]!, contents[0]!];
+  const [{ kind, organisation, project, projectId }, first] = [notifications[0]!, contents[0]!];
   const [what, opening] = SEVERAL[kind];
   const about = `${count} ${what}`;
-  const several = organisation === null ? about : `${about}, organisation ${organisation}`;
+  const place =
+    organisation === null ? `project ${project ?? projectId}` : `organisation ${organisation}`;
   return {
-    subject: oneLine(count === 1 ? first.subject : several),
+    subject: oneLine(count === 1 ? first.subject : `${about}, ${place}`),
     opening: count === 1 ? first.opening : `${about}. ${opening}`,
     facts: contents.map(({ facts }) => facts.map(([name, value]): Fact => [name, oneLine(value)])),
     advice: first.advice,
@@ -70,7 +71,7 @@ export function notificationParts(
 
 /** For notifications of one kind and organisation, without event data. */
 export function notificationText(
-  notifications: readonly ClaimedNotification[],
+  notifications: readonly Told[],
   config: TextConfig,
 ): { subject: string; text: string } {
   const count = notifications.length;
@@ -90,7 +91,7 @@ export function notificationText(
 export type Fact = readonly [name: string, value: string];
 
 function contentOf(
-  it: ClaimedNotification,
+  it: Told,
   config: TextConfig,
 ): { subject: string; opening: string; facts: readonly Fact[]; advice: readonly string[] } {
   const { facts, kind, projectId } = it;
@@ -101,7 +102,7 @@ function contentOf(
   const error: Fact[] = facts.error === undefined ? [] : [['Last error', maskUrls(facts.error)]];
   const path = `/api/v1/projects/${projectId}`;
   const where = (label: string, collection: string, url: Fact[] = []): Fact[] => [
-    ['Organisation', it.organisation ?? ''],
+    ...(it.organisation === null ? [] : [['Organisation', it.organisation] as Fact]),
     ['Project', `${project} (${projectId})`],
     [label, `${name} (${id})`],
     ...url,
@@ -135,17 +136,6 @@ function contentOf(
         advice: [
           'Check that the URL is correct and answers with a 2xx status. One successful attempt, or an update of the endpoint, cancels this.',
         ],
-      };
-    case 'channel_test':
-      return {
-        subject: `Test of the channel ${name} of project ${project}`,
-        opening: 'This is a test. Notifications of the project arrive here.',
-        facts: [
-          ['Organisation', it.organisation ?? ''],
-          ['Project', `${project} (${projectId})`],
-          ['Channel', `${name} (${id})`],
-        ],
-        advice: ['No action is needed.'],
       };
     case 'endpoint_failing':
       return {

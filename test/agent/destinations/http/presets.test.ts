@@ -1,48 +1,73 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { channelRequest, type RequestType } from '#agent/notifications/channel-requests';
+import { presetRequest } from '#agent/destinations/http/presets/presets';
+import type { InFlightDelivery } from '#agent/model/delivery';
+import type { Told } from '#agent/model/notification-text';
+import { operationalData, operationalType } from '#agent/model/operational-events';
 import { resolveConfig } from '#core/config/config';
 import { newId } from '#core/events/ids';
-import type { ChannelNotification } from '#store/config/notification-channels';
+import { ENDPOINT_FORMATS, type EndpointFormat } from '#store/config/endpoints';
 
-const requests = suite('agent/notifications/channel-requests');
+const requests = suite('agent/destinations/http/presets');
 
 const { config: CONFIG } = resolveConfig({
   env: {},
   file: { host: 'https://gateway.example.com', env: 'production' },
 });
-const SETTINGS = { url: 'https://example.com/in', api_url: 'https://example.com' };
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type Body = any;
 
-function failing(fields: Partial<ChannelNotification> = {}): ChannelNotification {
+const TARGET = { url: 'https://api.eu.example.com/in', key: 'K1' };
+
+function failing(fields: Partial<Told> = {}): Told {
   return {
     id: newId(),
     kind: 'endpoint_failing',
     projectId: newId(),
     subject: newId(),
     facts: { failures: 3, error: 'It answered 500.' },
-    attempts: 1,
     createdAt: new Date('2025-03-31T14:05:09.123Z'),
     project: 'orders',
     organisation: 'Shop Ltd',
     name: 'warehouse',
     url: 'https://shop.example.com/hooks/incoming',
-    admins: [],
-    n: '1',
-    isRecovery: false,
-    queuedAt: new Date(),
     ...fields,
   };
 }
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-type Body = any;
-
-function requestOf(type: RequestType, notifications: readonly ChannelNotification[]) {
-  const { request, count } = channelRequest({ type, settings: SETTINGS }, notifications, CONFIG);
-  return { body: request.body as Body, count };
+function deliveryOf(eventType: string, data: string, attempts = 0): InFlightDelivery {
+  return {
+    projectId: newId(),
+    id: newId(),
+    occurredAtMs: 0,
+    eventId: newId(),
+    endpointId: newId(),
+    subscriptionId: null,
+    isTransformed: false,
+    attempts,
+    eventType,
+    sourceId: null,
+    traceparent: null,
+    headers: {},
+    body: Buffer.from(data),
+    agentId: 1,
+  };
 }
 
-const bodyOf = (type: RequestType, name: string): Body => requestOf(type, [failing({ name })]).body;
+function requestOf(
+  type: EndpointFormat,
+  notifications: readonly Told[],
+  { isEnd = false, attempts = 0 } = {},
+) {
+  const eventType = operationalType(notifications[0]!, isEnd);
+  const delivery = deliveryOf(eventType, operationalData(eventType, notifications), attempts);
+  return presetRequest(type, delivery, TARGET, CONFIG) as ReturnType<typeof presetRequest> & {
+    body: Body;
+  };
+}
+
+const bodyOf = (type: EndpointFormat, name: string): Body =>
+  requestOf(type, [failing({ name })]).body;
 
 /** Returns the objects below a value. */
 function* objectsIn(value: unknown): Generator<Record<string, unknown>> {
@@ -121,25 +146,14 @@ requests('in Opsgenie, a name is shown as typed, in HTML and in text', () => {
 
 requests('line breaks, controls and invisible characters of a name reach no channel', () => {
   const name = 'a\r\nb\u2028c\u202ed\u2066e\u0000f\u00adg\u061ch\ufeffi\u{e0041}j\ud83d';
-  for (const type of ['slack', 'teams', 'pagerduty', 'opsgenie', 'webhook'] as const) {
+  for (const type of ENDPOINT_FORMATS) {
     const text = JSON.stringify(bodyOf(type, name));
     assert.match(visible(text), 'a b cde fghij\ufffd (');
     assert.not.match(text, /\\r|\\u|\u2028|\u202e|\u2066|\u00ad|\u061c|\ufeff|\u{e0041}/u);
   }
   const family = '👨‍👩‍👧 نمی‌خواهم';
-  assert.match(bodyOf('webhook', family).title, family);
+  assert.match(bodyOf('pagerduty', family).payload.summary, family);
 });
-
-/** Sends a queue as the outbox does, and returns the bodies. */
-function sendAll(type: RequestType, queue: readonly ChannelNotification[]): Body[] {
-  const bodies = [];
-  for (let left = queue; left.length > 0;) {
-    const { body, count } = requestOf(type, left);
-    bodies.push(body);
-    left = left.slice(count);
-  }
-  return bodies;
-}
 
 const STORM = {
   'short names': (n: number) => failing({ name: `endpoint ${n}` }),
@@ -152,26 +166,81 @@ const STORM = {
 };
 
 for (const [what, make] of Object.entries(STORM))
-  requests(
-    `fifty notifications with ${what} are all named in messages that Slack and Teams take`,
-    () => {
-      const queue = Array.from({ length: 50 }, (_, n) => make(n));
-      for (const type of ['slack', 'teams'] as const) {
-        const bodies = sendAll(type, queue);
-        const whole = bodies.map((it) => JSON.stringify(it)).join();
-        for (const { subject } of queue) assert.ok(whole.includes(subject), `${type} lacks one`);
-        for (const body of bodies) {
-          assert.ok(Buffer.byteLength(JSON.stringify(body)) <= 28_000);
-          if (type === 'teams') continue;
-          assert.ok(body.text.length <= 5_000 && JSON.stringify(body.blocks).length <= 13_000);
-          assert.ok(textsOf(body.blocks, 'plain_text').every((it) => it.length <= 150));
-        }
-        const texts = bodies.map((it) => it.text).join();
-        if (type === 'slack')
-          for (const { subject } of queue) assert.ok(texts.includes(subject), 'text lacks one');
+  requests(`ten notifications with ${what} are all named in a message of Slack and Teams`, () => {
+    const projectId = newId();
+    const group = Array.from({ length: 10 }, (_, n) => ({ ...make(n), projectId }));
+    for (const type of ['slack', 'teams'] as const) {
+      const { body } = requestOf(type, group);
+      const whole = JSON.stringify(body);
+      for (const { subject } of group) assert.ok(whole.includes(subject), `${type} lacks one`);
+      assert.ok(Buffer.byteLength(whole) <= 28_000);
+      const links = [...objectsIn(body)].flatMap(({ url }) =>
+        typeof url === 'string' ? [url] : [],
+      );
+      assert.is(links.filter((url) => /\/endpoints\/[0-9a-f-]{36}$/.test(url)).length, 10);
+      if (type === 'teams') {
+        assert.ok(Buffer.byteLength(whole) <= 20_000, `${Buffer.byteLength(whole)}`);
+        continue;
       }
-    },
+      assert.ok(body.text.length <= 5_000 && JSON.stringify(body.blocks).length <= 13_000);
+      assert.ok(textsOf(body.blocks, 'plain_text').every((it) => it.length <= 150));
+      for (const { subject } of group) assert.ok(body.text.includes(subject), 'text lacks one');
+    }
+  });
+
+requests('after a refusal the message is shorter, and still names all', () => {
+  const group = Array.from({ length: 10 }, (_, n) => STORM['long names and addresses'](n));
+  const sizes = [0, 1, 2, 3, 50].map((attempts) => {
+    const { body } = requestOf('teams', [group[0]!], { attempts });
+    assert.ok(JSON.stringify(body).includes(group[0]!.subject));
+    return JSON.stringify(body).length;
+  });
+  assert.equal(
+    sizes,
+    [...sizes].sort((a, b) => b - a),
   );
+  assert.ok(sizes.at(-1)! < sizes[0]!);
+});
+
+requests('PagerDuty and Opsgenie close what they opened, in the region of the endpoint', () => {
+  const one = failing();
+  const trigger = requestOf('pagerduty', [one]);
+  const resolve = requestOf('pagerduty', [one], { isEnd: true });
+  assert.is(trigger.url, 'https://api.eu.example.com/v2/enqueue');
+  assert.equal(
+    [trigger.body.routing_key, trigger.body.event_action, trigger.body.payload.severity],
+    ['K1', 'trigger', 'error'],
+  );
+  assert.equal([resolve.body.event_action, resolve.body.dedup_key], ['resolve', one.id]);
+  assert.is(trigger.body.dedup_key, one.id);
+  const alert = requestOf('opsgenie', [one]);
+  assert.equal(
+    [alert.headers, alert.body.alias, alert.body.priority],
+    [['authorization', 'GenieKey K1'], one.id, 'P2'],
+  );
+  assert.is(
+    requestOf('opsgenie', [one], { isEnd: true }).url,
+    `https://api.eu.example.com/v2/alerts/${one.id}/close?identifierType=alias`,
+  );
+  // The end of one of them must not close the alert about all.
+  const several = requestOf('pagerduty', [one, failing()]);
+  assert.is(several.body.dedup_key, `${one.id}-2`);
+});
+
+requests('other events, and data of another form, are shown as they are', () => {
+  const texts = [
+    ['order.paid', '{"note":"<!channel> [x](https://evil.example)"}'],
+    ['gateway.endpoint.failing', '{"note":"<!channel> [x](https://evil.example)","project":7}'],
+    ['gateway.endpoint.failing', 'null'],
+  ] as const;
+  for (const [eventType, data] of texts)
+    for (const format of ENDPOINT_FORMATS) {
+      const { body } = presetRequest(format, deliveryOf(eventType, data), TARGET, CONFIG);
+      const shown = JSON.stringify(body);
+      assert.match(visible(shown), eventType);
+      if (format === 'slack') assert.not.match((body as Body).text, /<|:\/\/evil/);
+    }
+});
 
 requests('what a group has in common is said once', () => {
   const projectId = newId();
@@ -179,7 +248,7 @@ requests('what a group has in common is said once', () => {
     'slack',
     [1, 2, 3].map(() => failing({ projectId })),
   );
-  assert.is(body.text.split('Organisation: Shop Ltd').length, 2);
+  assert.is(body.text.split('Project: orders').length, 2);
   assert.is(body.text.split('Endpoint: warehouse').length, 4);
 });
 
@@ -192,7 +261,7 @@ requests('one notification fits the limits of each service, however long its val
     url: long,
     facts: { error: long },
   });
-  const size = (type: RequestType) =>
+  const size = (type: EndpointFormat) =>
     Buffer.byteLength(JSON.stringify(requestOf(type, [one]).body));
   assert.ok(size('teams') < 28_000);
   assert.ok(size('slack') < 100_000);
