@@ -154,17 +154,6 @@ instance('a project is moved to a shard that takes projects, or its error is sho
   await close();
 });
 
-instance('a channel of events is added to a project', async () => {
-  const { page, close } = await scene.open('/settings');
-  await page.getByRole('button', { name: 'Add channel…' }).click();
-  await page.getByLabel('Name', { exact: true }).last().fill('ops');
-  await page.getByLabel('Type', { exact: true }).selectOption('events');
-  await page.getByText('Endpoints that subscribe to gateway.* receive signed events.').waitFor();
-  await page.getByRole('button', { name: 'Add channel', exact: true }).click();
-  await page.getByRole('row', { name: /^ops Events of this project/ }).waitFor();
-  await close();
-});
-
 instance('those who are no instance admins are not led there', async () => {
   await scene.api.db.pool.query('update users set is_instance_admin = false');
   const { page, close } = await scene.open('/overview');

@@ -26,7 +26,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
   'packages/server': 546,
-  // What asks KV, and counts in memory while it is away, has come from agent and server.
+  // Limits that count in KV, or in memory while it is away, have come from agent and server.
   'packages/store': 580,
   'plugins/metrics-pullmetrics': 10,
   // Providers, signatures and handshakes have come from the server.

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readConfig, resolveConfig } from '#core/config/config';
 import { presentConfig } from '#core/config/present-config';
-import { settings, type SettingsTable } from '#core/config/settings';
+import { envOf, settings, type SettingsTable } from '#core/config/settings';
 import { explainKvError, kvReason } from '#core/errors/connection-errors';
 import { databaseReason, explainDatabaseError } from '#core/errors/database-errors';
 import { GatewayError } from '#core/errors/errors';
@@ -66,9 +66,8 @@ secrets(
       'smtp.url',
       'host',
     ] as const) {
-      const env = settings[key] as { env?: string };
+      const name = envOf(key, settings[key]);
       for (const address of ADDRESSES) {
-        const name = env.env ?? `GATEWAY_${key.toUpperCase().replaceAll('.', '_')}`;
         const { problems } = readConfig({ env: { [name]: address }, file: {} });
         assert.is(problems.length, 1, `${key}=${address}`);
       }

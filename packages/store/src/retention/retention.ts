@@ -277,11 +277,12 @@ async function detach(client: pg.PoolClient, { day, tables }: OldDay): Promise<O
     return { parent, table: tables[parent], name };
   });
   for (const { parent, table, name } of renamed)
-    await client.query(
-      table === undefined
-        ? `create table ${name} (like ${parent})`
-        : `alter table ${parent} detach partition ${table}; alter table ${table} rename to ${name}`,
-    );
+    // One command each: Citus hands the text of a statement on, which may hold only one.
+    if (table === undefined) await client.query(`create table ${name} (like ${parent})`);
+    else {
+      await client.query(`alter table ${parent} detach partition ${table}`);
+      await client.query(`alter table ${table} rename to ${name}`);
+    }
   return {
     day,
     tables: Object.fromEntries(renamed.map(({ parent, name }) => [parent, name])),
