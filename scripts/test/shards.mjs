@@ -18,7 +18,8 @@ export const kinds = {
   citus: {
     all: [
       ...['store/events/', 'store/deliveries/', 'store/quarantine/', 'store/counts/'],
-      ...['store/retention/cutoffs', 'store/retention/maintenance', 'store/retention/retention'],
+      ...['store/retention/archive-first', 'store/retention/cutoffs'],
+      ...['store/retention/maintenance', 'store/retention/retention'],
       'docs/shards-guide',
       'e2e/',
     ],

@@ -160,7 +160,7 @@ retention(
       const memory = memoryArchive();
       memory.fail(new Error('nothing listens there'));
       await forget(db, 46, memory.archive);
-      await db.rows(`update archive_failure set since = since - interval '1 year'`);
+      await db.rows(`update archive_failure set since = now() - interval '1 year'`);
       assert.equal((await forget(db, 46, memory.archive)).notArchived!.lost, []);
       const { dropped, notArchived } = await forget(db, 46, {
         ...memory.archive,

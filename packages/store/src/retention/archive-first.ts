@@ -110,8 +110,10 @@ export class ArchiveFirst implements NotArchived {
   async #recordFailure(): Promise<void> {
     const errors = this.#failure ? [this.#failure] : [...this.#broken.values()];
     await this.client.query(
-      `insert into archive_failure (reason) values ($1)
-       on conflict (singleton) do update set reason = excluded.reason, failed_at = now()`,
+      // Citus calls no function in the update of a conflict.
+      `insert into archive_failure (reason, failed_at) values ($1, now())
+       on conflict (singleton) do update
+       set reason = excluded.reason, failed_at = excluded.failed_at`,
       [errors.map(({ message }) => message).join('\n')],
     );
   }
