@@ -2,8 +2,9 @@ import type { OngoingFailure } from '@gateway/core/process';
 
 /**
  * The stages of an agent, drawn in ARCHITECTURE.md. Broker messages pass the first three stages,
- * `transformer` only if their source has a function. Events over HTTP pass only `eventWriter`.
- * Deliveries pass `scheduler` and one of the last two stages.
+ * `transformer` only if their source has a function. Posted events pass only `eventWriter`; messages of
+ * HTTP sources first pass a pipeline and a transformer of their own. Deliveries pass `scheduler` and
+ * one of the last two stages.
  *
  * A message remains with its broker or HTTP client until its commit, which writes its deliveries to
  * Postgres. When an agent's lease ends, other agents send the deliveries that it had claimed. Only
