@@ -155,7 +155,8 @@ export function handshakeAnswer(
     return value !== '' && others.length === 0 ? value : undefined;
   };
   const answer = handshake.answer({
-    ...{ query, headers },
+    query,
+    headers,
     json: () => parsed(bytes),
     mac: (text, encoding) => createHmac('sha256', secretOf(verifier)).update(text).digest(encoding),
   });

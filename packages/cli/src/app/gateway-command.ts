@@ -23,8 +23,15 @@ import { onEachShard, withDatabase, withShards } from './stores.js';
 
 export { Args, findIn, Flags, idOf, inEach, projectsOf, READS, showNewest };
 export { onEachShard, withDatabase, withShards };
-export { integerOf, oneOf, parseDuration, readInput, readPassword } from './flag-values.js';
-export { timeOf, wrongUse } from './flag-values.js';
+export {
+  integerOf,
+  oneOf,
+  parseDuration,
+  readInput,
+  readPassword,
+  timeOf,
+  wrongUse,
+} from './flag-values.js';
 
 /** Reads the value of a flag, or undefined if it was omitted. Throws `wrong_use`. */
 type ReadFlag<Value> = (name: string, given: string | undefined) => Value;
@@ -58,7 +65,8 @@ export const wordFlag = <const Known extends string>(
 const json = (instead: string) => ({
   json: switchFlag(`Print JSON instead of ${instead}.`),
 });
-export const [jsonFlag, jsonOrText] = [json('a table'), json('text')];
+export const jsonFlag = json('a table');
+export const jsonOrText = json('text');
 
 export const projectFlag = { 'project-id': idFlag('Only this project. [default: all projects]') };
 
@@ -71,7 +79,9 @@ export const optionalArgument = (description: string) =>
 /** An argument named `id`. */
 export const idArgument = (description: string) => ({
   id: Args.string({
-    ...{ required: true, ignoreStdin: true, description },
+    required: true,
+    ignoreStdin: true,
+    description,
     parse: (given: string) => Promise.resolve(idOf('the argument', given)),
   }),
 });
@@ -133,8 +143,7 @@ export abstract class GatewayCommand extends Command {
   }
 }
 
-/** oclif takes commands as classes. */
-
+/** A command as the class that oclif expects. */
 export function command<Given extends FlagRecord = {}, Words extends FlagRecord = {}>({
   run,
   ...statics
@@ -152,8 +161,13 @@ export function command<Given extends FlagRecord = {}, Words extends FlagRecord 
       const note = (text: string) => this.logToStderr(text);
       const resolve = () => this.resolve(given);
       const it: Invocation<Given, Words> = {
-        ...{ flags: flags as Given, args, argv: argv as string[] },
-        ...{ oclif: this.config, log, note, resolve },
+        flags: flags as Given,
+        args,
+        argv: argv as string[],
+        oclif: this.config,
+        log,
+        note,
+        resolve,
         json: (value) => log(JSON.stringify(value, null, 2)),
         show: (value, text) => (isJson ? it.json(value) : log(text())),
         table: (items, columns) => log(answerTable(items, columns, { json: isJson })),

@@ -110,7 +110,8 @@ export default command({
     if (failure && found.length === 0) throw failure as Error;
     if (flags.json) {
       const projects = found.map(([{ uid, name }, { behind: _, ...counts }]) => ({
-        ...{ project_id: uid, project_name: name },
+        project_id: uid,
+        project_name: name,
         ...counts,
       }));
       const record = { requeued: due + held, held, skipped: left, behind_breakers: behind };

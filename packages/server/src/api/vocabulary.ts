@@ -1,4 +1,4 @@
-/** The words that the files of `routes` are written with: schemas, lists and kinds of routes. */
+/** Schemas, lists, answers and kinds of routes, for the files of `routes`. */
 export { Type, type Static, type TObject, type TSchema, type TUnsafe } from '@sinclair/typebox';
 export * from '../http/batch.js';
 export * from '../http/list-query.js';

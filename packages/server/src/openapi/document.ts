@@ -152,7 +152,9 @@ const IF_MATCH = {
   schema: { type: 'string' },
 };
 const IDEMPOTENCY_KEY = {
-  ...{ name: 'Idempotency-Key', in: 'header', required: false },
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
   ...{
     description: 'Alternative to `idempotency_key` in the body.',
     schema: { type: 'string', minLength: 1, maxLength: 512 },

@@ -134,7 +134,10 @@ export const eventTypeRoutes: readonly Route[] = [
       );
       const given = [...types].map(
         ([name, { summary, description, deprecated, schema, example }]) => ({
-          ...{ name, deprecated, schema, example },
+          name,
+          deprecated,
+          schema,
+          example,
           description: clip(description || summary, 2000),
         }),
       );

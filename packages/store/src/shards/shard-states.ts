@@ -56,8 +56,14 @@ export async function readShardStates(shards: Shards): Promise<ShardState[]> {
     const { host, port, database } = shard.settings;
     return [
       {
-        ...{ name, host, port, database, schema },
-        ...{ is_citus: isCitus, is_draining: isDraining, created_at: createdAt },
+        name,
+        host,
+        port,
+        database,
+        schema,
+        is_citus: isCitus,
+        is_draining: isDraining,
+        created_at: createdAt,
         projects: projects.get(name) ?? 0,
         ...(await conditionOf(shard, isCitus)),
       },

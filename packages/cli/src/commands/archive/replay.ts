@@ -65,7 +65,9 @@ export default command({
         ? [range.id, range.id]
         : [idBound(range.firstMs, '0'), idBound(range.lastMs, 'f')];
     const selection = {
-      ...{ projectId, firstId, lastId },
+      projectId,
+      firstId,
+      lastId,
       eventType: flags['event-type'],
       sourceId: flags['source-id'],
       endpointId: flags['endpoint-id'],

@@ -83,8 +83,10 @@ function recordOf(
   project: Project,
 ) {
   return {
-    ...{ endpoint_id: uid, endpoint_name: name },
-    ...{ project_id: project.uid, project_name: project.name },
+    endpoint_id: uid,
+    endpoint_name: name,
+    project_id: project.uid,
+    project_name: project.name,
     ...(circuit_breaker ?? UNKNOWN),
   };
 }

@@ -137,7 +137,9 @@ function Secret({ name, schema, value, onChange, isRequired, stored, error }: Sc
       ? `${schema.description ?? ''} ${state}.`
       : schema.description;
   const field = {
-    ...{ name, label, error },
+    name,
+    label,
+    error,
     hint: told && <Description text={told} />,
     isRequired: isRequired && !isStored,
     value: typeof value === 'string' && value !== MASK ? value : '',

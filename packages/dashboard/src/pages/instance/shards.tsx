@@ -130,8 +130,14 @@ const columnsOf = (refresh: () => void): TableColumns<Shard> => ({
 });
 
 const EMPTY = {
-  ...{ name: '', host: '', port: '5432', username: '', password: '', database: '' },
-  ...{ options: '', schema: '' },
+  name: '',
+  host: '',
+  port: '5432',
+  username: '',
+  password: '',
+  database: '',
+  options: '',
+  schema: '',
 };
 
 function AddShard({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {

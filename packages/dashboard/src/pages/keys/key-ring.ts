@@ -99,7 +99,11 @@ const LABELS: Readonly<Record<ScopedResource, string>> = {
   shards: 'Shards',
 };
 const READ_ONLY: Readonly<Record<Exclude<ScopedResource, ResourceOf<Scope, 'write'>>, true>> = {
-  ...{ summary: true, health: true, activity: true, auditLog: true, instance: true },
+  summary: true,
+  health: true,
+  activity: true,
+  auditLog: true,
+  instance: true,
 };
 
 export const ALL_RESOURCES = Object.keys(LABELS) as ScopedResource[];

@@ -137,7 +137,10 @@ export const endpointRoutes: readonly Route[] = [
       const fields = {
         ...columns,
         ...(ownerId !== undefined && { owner_id: ownerId }),
-        ...{ id, name, url, secrets: [record] },
+        id,
+        name,
+        url,
+        secrets: [record],
       };
       const { endpoints_per_project: max, endpoints_per_owner: ofOwner } = config.limits;
       const share = ownerId === undefined ? undefined : { ownerId, max: ofOwner };

@@ -58,11 +58,19 @@ export function readPubSub(
   const { type, workers = 1 } = given;
   const { connectionSchema: schema } = requireBroker(type, plugins);
   const before = stored?.type === type ? (stored[type] as Record<string, unknown>) : undefined;
-  const plainBefore = before && openConnection(before, schema, id, sealer.open);
-  const connection = requireConnection(given, schema, plainBefore);
-  const kept = before && plainBefore && { sealed: before, plain: plainBefore };
+  const kept = storedConnection(before, schema, { sealer, id });
+  const connection = requireConnection(given, schema, kept?.plain);
   const sealed = sealConnection(connection, schema, id, sealer, kept);
   return { sealed: { type, workers, [type]: sealed }, connection };
+}
+
+/** A stored connection, whose unchanged secrets keep their sealed values. */
+export function storedConnection(
+  sealed: Record<string, unknown> | undefined,
+  schema: Readonly<Record<string, unknown>>,
+  { sealer, id }: Pick<ProjectCall, 'sealer' | 'id'>,
+) {
+  return sealed && { sealed, plain: openConnection(sealed, schema, id, sealer.open) };
 }
 
 function requireBroker(type: string, { sources, pushSources, table }: ProjectCall['plugins']) {

@@ -1,10 +1,10 @@
 import { createRequire } from 'node:module';
 import { Type, type Static, type TUnsafe } from '@sinclair/typebox';
-import { maskConnection, openConnection, sealConnection } from '@gateway/core/crypto';
+import { maskConnection, sealConnection } from '@gateway/core/crypto';
 import type { HttpSettings, SourceFields, SourceRow } from '@gateway/store/config';
 import type { ProjectCall } from '../../api/route.js';
 import { nullable, type object, optional } from '../../http/schema.js';
-import { checkFailed, requireConnection, type GivenPubSub } from './pub-sub.js';
+import { checkFailed, requireConnection, storedConnection, type GivenPubSub } from './pub-sub.js';
 
 /**
  * The push source whose connection is fields of the source. The connection of others stands below
@@ -72,7 +72,8 @@ export async function readPush(
   const active = plugins.pushSources.get(type)!;
   const { connectionSchema: schema } = active;
   const sealed = stored && (namedConnection(stored) ?? { ...stored.http });
-  const plain = sealed && openConnection(sealed, schema, id, sealer.open);
+  const kept = storedConnection(sealed, schema, call);
+  const plain = kept?.plain;
   const given = named ?? { type, [type]: { ...plain, ...fields } };
   // Another way to verify requests has another secret.
   const isKept = verifierType(plain) === verifierType(given[type]);
@@ -85,7 +86,6 @@ export async function readPush(
     .catch((cause: unknown) => {
       throw checkFailed(type, cause, { log, prefix });
     });
-  const kept = sealed && plain && { sealed, plain };
   const resealed = sealConnection(complete, schema, id, sealer, kept);
   return named
     ? { pub_sub: { type, [type]: resealed }, http: {} as HttpSettings }

@@ -58,11 +58,19 @@ async function sourcesOf({ sources }: GatewayClient, project: Project) {
     const { state = 'unknown', reason = null, since = null } = states.get(source.uid) ?? {};
     const { paused_at, resumes_at, pause_reason, paused_by, pauses } = source;
     found.push({
-      ...{ source_id: source.uid, source_name: source.name },
-      ...{ project_id: project.uid, project_name: project.name },
+      source_id: source.uid,
+      source_name: source.name,
+      project_id: project.uid,
+      project_name: project.name,
       type: source.pub_sub?.type ?? source.type,
-      ...{ state, reason, since },
-      ...{ paused_at, resumes_at, pause_reason, paused_by, pauses },
+      state,
+      reason,
+      since,
+      paused_at,
+      resumes_at,
+      pause_reason,
+      paused_by,
+      pauses,
     });
   }
   return found;

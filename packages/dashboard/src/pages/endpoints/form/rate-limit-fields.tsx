@@ -11,7 +11,8 @@ const KINDS = {
 export const RateLimitFields: Widget = ({ value, onChange, error }) => {
   const { rate_limit: limit = null, rate_limit_duration: seconds } = value;
   const number = (name: keyof (typeof KINDS)['own'], shown: unknown) => ({
-    ...{ type: 'number' as const, value: String(shown) },
+    type: 'number' as const,
+    value: String(shown),
     onChange: (typed: string) => onChange({ ...value, [name]: typed }),
     error: fieldError(error, name),
   });

@@ -15,7 +15,8 @@ export const RetryFields: Widget = ({ value, onChange, error }) => {
   const strategy = (value['strategy'] ?? undefined) as RetryStrategy | undefined;
   const change = (next: object | null) => onChange({ ...value, strategy: next });
   const number = (name: keyof typeof DEFAULT) => ({
-    ...{ type: 'number' as const, value: String(strategy?.[name] ?? '') },
+    type: 'number' as const,
+    value: String(strategy?.[name] ?? ''),
     onChange: (typed: string) => change({ ...strategy, [name]: typed }),
     error: fieldError(error, `strategy.${name}`),
   });
