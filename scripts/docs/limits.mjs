@@ -150,7 +150,7 @@ export const limits = {
   ],
 
   'Sources': [
-    { setting: 'ingest.window', stage: 'agent/sources/source-runner',
+    { setting: 'ingest.window', stage: 'plugin/source',
       scope: 'source', mechanism: 'window', beyond: ['stays'], against: ['backlogs'] },
     { constant: 'IN_FLIGHT_BYTES', what: 'messages of a reader that are not settled', stage: 'plugin/source',
       scope: 'source', mechanism: 'window', beyond: ['stays'], against: ['large messages'] },
@@ -170,6 +170,8 @@ export const limits = {
       scope: 'connection', mechanism: 'cap', beyond: ['fails'], against: ['answers', 'connection tests'] },
     { constant: 'ANSWER_MAX_BYTES', what: "an answer of a Kafka source's token endpoint", stage: 'source-kafka/oauth-bearer',
       scope: 'source', mechanism: 'cap', beyond: ['fails'], against: ['answers'] },
+    { constant: 'MESSAGES_MAX', what: 'messages that a push source makes of a request', stage: 'core/plugins/guarded-push',
+      scope: 'message', mechanism: 'cap', beyond: ['fails'], against: ['webhooks'] },
     { constant: 'LOOKUPS_PER_SOURCE', what: 'names that a source has looked up at a time', stage: 'core/http/ssrf-guard',
       scope: 'source', mechanism: 'window', beyond: ['waits'], against: ['names'] },
     { constant: 'STARTS_PER_SECOND', what: 'sources of a project that start in a second', stage: 'agent/sources/source-runner',
@@ -242,7 +244,7 @@ export const limits = {
       scope: 'project', mechanism: 'share', beyond: ['stays'], against: ['refused events'] },
     { setting: 'delivery.max_outstanding_bytes', stage: 'agent/delivery/delivery-room',
       scope: 'project', mechanism: 'share', beyond: ['stays'], against: ['refused events'] },
-    { setting: 'consumer_pool_size', stage: 'agent/delivery/scheduler',
+    { setting: 'consumer_pool_size', stage: 'agent/delivery/endpoint-queue',
       scope: 'endpoint', mechanism: 'share', beyond: ['waits'], against: ['hanging endpoints', 'subscription functions'] },
     { setting: 'delivery.endpoint_concurrency', stage: 'agent/flow-control/gates',
       scope: 'endpoint', mechanism: 'window', beyond: ['waits'], against: ['hanging endpoints'] },
