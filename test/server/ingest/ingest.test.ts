@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { until } from '../../support/until.js';
 import { makeProject, mistakes, startApi, type Answer, type Api } from '../api.js';
 import { httpSource, sign } from './http-source.js';
 
@@ -630,8 +631,14 @@ ingest(
 
     for (let n = 0; n < 2; n++)
       assert.is((await source.post('{"loop":true}')).body.data.outcome, 'quarantined');
-    const { paused_at, pause_reason } = (await api.call('GET', source.path)).body.data;
-    assert.ok(paused_at, 'a source whose function overruns is paused');
+    // The answer does not wait for the pause.
+    const { pause_reason } = await until(
+      'a source whose function overruns to be paused',
+      async () => {
+        const it = (await api.call('GET', source.path)).body.data;
+        return it.paused_at && it;
+      },
+    );
     assert.match(pause_reason, 'of its transform function overran');
   },
 );
