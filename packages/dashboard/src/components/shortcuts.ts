@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 interface Shortcut {
   /** A key, such as `j` or `?`, or a sequence of two, such as `g e`. */
@@ -48,7 +48,8 @@ export function useShortcuts(offered: readonly Shortcut[]): void {
   const latest = useRef(offered);
   latest.current = offered;
   const names = offered.map(({ keys, label }) => `${keys} ${label}`).join('\n');
-  useEffect(() => {
+  // Before the page is painted, so that no key is lost that is pressed as soon as it shows.
+  useLayoutEffect(() => {
     if (names === '') return undefined;
     const added = latest.current.map(({ keys, label }, index) => ({
       keys,
