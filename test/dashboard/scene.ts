@@ -85,8 +85,8 @@ async function instance<Prepared>(
         role,
         api.owner.user.id,
       ]);
-      // The server keeps memberships in memory for a second.
-      await sleep(1_000);
+      // The server keeps memberships in memory for a second, and timers may be early.
+      await sleep(1_100);
     },
     async close() {
       await closeBrowser(browser);
