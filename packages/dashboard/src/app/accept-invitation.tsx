@@ -79,7 +79,7 @@ function Accept({ token, invitation: it }: { token: string; invitation: OpenInvi
       <TextField label="Last name" autocomplete="family-name" {...form.text('last')} />
       <TextField
         label="Password"
-        hint="The password of your account. If you have none, at least 12 characters for a new one."
+        hint="Your password or, for a new account, at least 12 characters."
         type="password"
         autocomplete="new-password"
         {...form.text('password')}

@@ -48,7 +48,7 @@ export function useShortcuts(offered: readonly Shortcut[]): void {
   const latest = useRef(offered);
   latest.current = offered;
   const names = offered.map(({ keys, label }) => `${keys} ${label}`).join('\n');
-  // Before the page is painted, so that no key is lost that is pressed as soon as it shows.
+  // Before the paint, so that a key pressed at once is not lost.
   useLayoutEffect(() => {
     if (names === '') return undefined;
     const added = latest.current.map(({ keys, label }, index) => ({
