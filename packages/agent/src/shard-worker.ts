@@ -15,7 +15,6 @@ import { AgentLease } from './model/lease.js';
 import { shardHealth } from './model/shard-health.js';
 import { stopAtDeadline } from './model/stages.js';
 import type { ProcessParts } from './process-parts.js';
-import { commitRouter } from './routing/commit-router.js';
 import {
   consumeCreateEvent,
   consumeFirstAttempts,
@@ -108,18 +107,18 @@ export function wireWorker(shard: Shard, parts: ProcessParts) {
   const { claimer, dueTimes, inFlight, gates, scheduler } = delivery;
   const { attemptWriter, releaser } = delivery;
   const planner = new DeliveryPlanner({
+    configCache,
+    lease,
     inFlight,
     gates,
     dueTimes,
+    batchSize: config.ingest.batch_size,
     routingPace: new TokenBuckets(limits.routing_work),
     claimsFirstAttempts: readsSources,
   });
   const onShard = { ...context, database: data };
   const router = new PendingRouter({ ...onShard, inFlight, planner });
-  const ingest = wireSources(context, {
-    ...parts,
-    router: commitRouter({ config, configCache, lease, inFlight, planner }),
-  });
+  const ingest = wireSources(context, { ...parts, router: planner });
   const { transformer, eventWriter, sources } = ingest;
   const heartbeat = new AgentHeartbeat({
     ...onShard,

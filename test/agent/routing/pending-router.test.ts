@@ -44,9 +44,12 @@ function router(
 ) {
   const { inFlight, gates, dueTimes } = wiring;
   const planner = new DeliveryPlanner({
+    configCache,
+    lease: { agentId },
     inFlight,
     gates,
     dueTimes,
+    batchSize: 1,
     routingPace: new TokenBuckets(0),
     claimsFirstAttempts,
   });
@@ -55,7 +58,6 @@ function router(
     configCache,
     inFlight,
     planner,
-    lease: { agentId },
     loopShares: new LoopShares(0),
   });
 }

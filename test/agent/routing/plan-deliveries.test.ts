@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { ConfigCache } from '#ingest/routing/config-cache';
 import type { Endpoint, Project } from '#ingest/routing/project';
 import { TokenBuckets } from '#core/process/token-buckets';
 import { DeliveryPlanner } from '#agent/routing/plan-deliveries';
@@ -9,6 +10,24 @@ import { routedProject } from '#core/routing/routed-project';
 import { cachedEndpoint } from '../records.js';
 
 const routing = suite('agent/routing/plan-deliveries');
+
+const OPTIONS: ConstructorParameters<typeof DeliveryPlanner>[0] = {
+  configCache: {} as ConfigCache,
+  lease: { agentId: 1 },
+  inFlight: {
+    room: 1,
+    isBusy: () => false,
+    onRecorded: () => undefined,
+    add: () => undefined,
+    reserve: () => undefined,
+    cancel: () => undefined,
+  },
+  gates: { ask: () => undefined, postpone: () => 0 },
+  dueTimes: { add: () => undefined },
+  routingPace: new TokenBuckets(0),
+  batchSize: 1,
+  claimsFirstAttempts: true,
+};
 
 const endpoint = (id: string, fields: Partial<Endpoint> = {}) =>
   cachedEndpoint({ projectId: 'p', id, ...fields });
@@ -43,22 +62,22 @@ routing(
   () => {
     const id = (last: number) => `019ab3c4-0000-7000-8000-00000000001${last}`;
     const reserved = new Set<string>();
+    const sent: string[] = [];
     const planner = new DeliveryPlanner({
+      ...OPTIONS,
       inFlight: {
-        add: () => undefined,
-        reserve: ({ id: deliveryId }) => void reserved.add(deliveryId),
-        cancel: (deliveries) => deliveries.forEach((one) => reserved.delete(one.id)),
+        ...OPTIONS.inFlight,
+        add: (deliveries) => void sent.push(...deliveries.map((one) => one.endpointId)),
+        reserve: ({ endpointId }) => void reserved.add(endpointId),
+        cancel: (deliveries) => deliveries.forEach((one) => reserved.delete(one.endpointId)),
       },
       gates: {
         ask: (_question, endpoint) =>
           endpoint?.id === id(4) ? { answer: 'keep', gate: 'room' } : undefined,
         postpone: () => 0,
       },
-      dueTimes: { add: () => undefined },
-      routingPace: new TokenBuckets(0),
-      claimsFirstAttempts: true,
     });
-    const plan = planner.plan(1, 2);
+    const plan = planner.planWithin(2);
     const event = {
       projectId: '019ab3c4-0000-7000-8000-000000000001',
       id: '019ab3c4-0000-8000-8000-000000000002',
@@ -73,8 +92,7 @@ routing(
       endpoint(id(2), { status: 'inactive' }),
       ...[3, 4, 5, 6].map((n) => endpoint(id(n))),
     ];
-    planner.add(
-      plan,
+    plan.add(
       event,
       targets.map((it) => ({ endpoint: it, subscriptionId: null })),
     );
@@ -89,29 +107,17 @@ routing(
         ['scheduled', 0],
       ],
     );
-    assert.equal(
-      plan.claimed.map(({ endpointId }) => endpointId),
-      [id(3), id(5)],
-    );
-    planner.handOver(plan, ({ endpointId }) => endpointId === id(3));
-    assert.equal([...reserved], [plan.claimed[0]!.id], 'what was not new takes no room');
-    planner.drop(plan);
+    assert.equal([...reserved], [id(3), id(5)]);
+    plan.handOver((_eventId, deliveryId) => deliveryId === plan.deliveries[2]!.id);
+    assert.equal(sent, [id(3)]);
+    assert.equal([...reserved], [id(3)], 'what was not new takes no room');
+    plan.drop();
     assert.is(reserved.size, 0);
   },
 );
 
 const planning = (perSecond = 0) =>
-  new DeliveryPlanner({
-    inFlight: {
-      add: () => undefined,
-      reserve: () => undefined,
-      cancel: () => undefined,
-    },
-    gates: { ask: () => undefined, postpone: () => 0 },
-    dueTimes: { add: () => undefined },
-    routingPace: new TokenBuckets(perSecond),
-    claimsFirstAttempts: true,
-  });
+  new DeliveryPlanner({ ...OPTIONS, routingPace: new TokenBuckets(perSecond) });
 
 /** A project with one endpoint, `a`, and a subscription with a filter per event type. */
 function filtered(

@@ -6,6 +6,7 @@ import { Pipeline } from '#ingest/pipeline';
 import { Transformer } from '#ingest/transform/transformer';
 import type { InFlightDelivery } from '#agent/model/delivery';
 import { PendingRouter } from '#agent/routing/pending-router';
+import { DeliveryPlanner } from '#agent/routing/plan-deliveries';
 import { tracing } from '#agent/telemetry/tracing';
 import { newId } from '#core/events/ids';
 import { TokenBuckets } from '#core/process/token-buckets';
@@ -45,15 +46,28 @@ const sent = async (wanted: (span: OtlpSpan) => boolean) => (await flushed(to)).
 const of = (from: Producer) => (span: OtlpSpan) => span.traceId === from.traceId;
 
 /** A router of the running agent, or one that Postgres refuses. */
-function router({ wiring, database, configCache }: RunningAgent, agentId = wiring.lease.agentId) {
+function router({ wiring, database, configCache }: RunningAgent, agentId?: number) {
+  const { inFlight, gates, dueTimes } = wiring;
+  const refused = agentId !== undefined && {
+    planner: new DeliveryPlanner({
+      configCache,
+      lease: { agentId },
+      inFlight,
+      gates,
+      dueTimes,
+      batchSize: 1,
+      routingPace: new TokenBuckets(0),
+      claimsFirstAttempts: true,
+    }),
+  };
   return new PendingRouter({
     loopShares: new LoopShares(0),
     database,
     configCache,
-    inFlight: wiring.inFlight,
+    inFlight,
     planner: wiring.planner,
-    lease: { agentId },
     tracing: spans,
+    ...refused,
   });
 }
 

@@ -133,7 +133,7 @@ deliveries(
     assert.equal([idsOf(first.claimed), first.isMore], [[other.id], false]);
     const second = await claimEvents(db.pool, 1, { ...of, limit: 1 });
     assert.equal(
-      [idsOf(second.claimed), second.isMore, second.claimed[0]!.data],
+      [idsOf(second.claimed), second.isMore, String(second.claimed[0]!.body)],
       [[due.id], false, events[0]!.data],
     );
     assert.equal((await claimEvents(db.pool, 2, of)).claimed, [], 'nothing is claimed twice');
@@ -219,9 +219,10 @@ deliveries('a claim brings what is needed to send', async () => {
       traceparent: null,
       eventType: 'order.paid',
       sourceId: SOURCE,
-      headers: '{"x-a":"\\u0000é"}',
-      data: '{ "id":9007199254740993, "z":"it\'s \\\\ 😀" }',
+      headers: { 'x-a': '\u0000é' },
+      body: Buffer.from('{ "id":9007199254740993, "z":"it\'s \\\\ 😀" }'),
       isTransformed: false,
+      agentId: 5,
     },
   ]);
   assert.equal(await states(), { 'processing/5': 1 });

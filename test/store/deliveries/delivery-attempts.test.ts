@@ -151,7 +151,7 @@ attempts(
         bytes: 1_000,
       } as const;
       const { claimed } = await claimDue(db.pool, 2, options);
-      return new Map(claimed.map((one) => [one.id, [one.data, one.isTransformed]]));
+      return new Map(claimed.map((one) => [one.id, [String(one.body), one.isTransformed]]));
     };
     const claimed = await claim();
     assert.equal(claimed.get(made!.id), [data, true]);

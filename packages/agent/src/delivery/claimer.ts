@@ -8,7 +8,6 @@ import type { EventRef } from '@gateway/store/events';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Gates, Postponement, Refused } from '../flow-control/gates.js';
 import type { DueTimes } from './due-times.js';
-import type { InFlightDelivery } from '../model/delivery.js';
 import type { DeliveriesInFlight } from './in-flight.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 
@@ -103,7 +102,7 @@ export class Claimer {
       bytes,
     });
     if (isMore) for (const projectId of claimable) dueTimes.add(projectId, 0);
-    await this.#take(claimed, agentId);
+    await this.#take(claimed);
   }
 
   async stop(): Promise<void> {
@@ -174,31 +173,21 @@ export class Claimer {
     if (claimed.length > 0)
       this.#bodyBytes = Math.max(
         1,
-        claimed.reduce((sum, { data }) => sum + data.length, 0) / claimed.length,
+        claimed.reduce((sum, { body }) => sum + body.length, 0) / claimed.length,
       );
     if (this.#overdue.delete(projectId) && claimed.length > 0) measure?.recovered(claimed.length);
-    await this.#take(claimed, agentId);
+    await this.#take(claimed);
     return isMore ? 'more' : 'done';
   }
 
-  async #take(claimed: readonly ClaimedDelivery[], agentId: number): Promise<void> {
+  async #take(claimed: readonly ClaimedDelivery[]): Promise<void> {
     const { configCache, inFlight, releaser } = this.options;
     const isUnknown = ({ projectId, endpointId }: ClaimedDelivery) =>
       configCache.endpoint(projectId, endpointId) === undefined;
     // Without a refresh, an endpoint newer than the cached configuration would look deleted.
     if (claimed.some(isUnknown)) await configCache.refresh();
-    const [known, early]: [InFlightDelivery[], InFlightDelivery[]] = [[], []];
-    for (const claim of claimed) {
-      const { headers, data, ...delivery } = claim;
-      const isEarly = isUnknown(claim) && configCache.isBehind(claim.projectId);
-      (isEarly ? early : known).push({
-        ...delivery,
-        headers: JSON.parse(headers) as Record<string, string>,
-        body: Buffer.from(data),
-        agentId,
-      });
-    }
-    inFlight.add(known);
+    const early = claimed.filter((it) => isUnknown(it) && configCache.isBehind(it.projectId));
+    inFlight.add(early.length === 0 ? claimed : claimed.filter((it) => !early.includes(it)));
     if (early.length > 0) releaser.release(early, AGAIN_MS);
   }
 

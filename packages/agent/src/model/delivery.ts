@@ -1,10 +1,6 @@
 import type { ClaimedDelivery } from '@gateway/store/deliveries';
 
-export interface InFlightDelivery extends Omit<ClaimedDelivery, 'headers' | 'data'> {
-  readonly headers: Readonly<Record<string, string>>;
-  /** The event's data or, if `isTransformed`, the output of the subscription's function. */
-  readonly body: Buffer;
-  readonly agentId: number;
+export interface InFlightDelivery extends ClaimedDelivery {
   /** On the monotonic clock. */
   queuedAtMs?: number;
 }

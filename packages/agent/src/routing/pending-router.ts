@@ -3,7 +3,6 @@ import { BODY_AT_ONCE_MAX } from '@gateway/ingest/routing/matcher';
 import { type EventRef, type PendingEvent, readPending, recordRoutes } from '@gateway/store/events';
 import type { AgentContext } from '../config/agent-context.js';
 import type { DeliveriesInFlight } from '../delivery/in-flight.js';
-import type { AgentLease } from '../model/lease.js';
 import { mayChange, routingOutcomes } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-routing.js';
 import type { DeliveryPlanner } from './plan-deliveries.js';
@@ -15,7 +14,6 @@ interface PendingRouterOptions extends Pick<
   readonly inFlight: Pick<DeliveriesInFlight, 'room'>;
   readonly planner: DeliveryPlanner;
   readonly loopShares: LoopShares;
-  readonly lease: Pick<AgentLease, 'agentId'>;
 }
 
 const RECONCILED: Routing = { by: 'reconciler', since: new Map() };
@@ -53,9 +51,8 @@ export class PendingRouter {
   }
 
   async #route(pending: readonly PendingEvent[], routing: Routing): Promise<ReadonlySet<string>> {
-    const { database, inFlight, lease, planner, measure, tracing } = this.options;
-    const { agentId } = lease;
-    const plan = planner.plan(agentId, inFlight.room);
+    const { database, inFlight, planner, measure, tracing } = this.options;
+    const plan = planner.planWithin(inFlight.room);
     const routingSinceMs = measure ? performance.now() : 0;
     if (!this.options.configCache.isCurrent()) await this.options.configCache.refresh();
     const routes = await this.#routesOf(pending);
@@ -69,14 +66,14 @@ export class PendingRouter {
       status: routingOutcomes[outcome].status,
       outcome,
     }));
-    for (const { parsed, targets } of routes) planner.add(plan, parsed, targets);
+    for (const { parsed, targets } of routes) plan.add(parsed, targets);
     const committingSinceMs = measure ? performance.now() : 0;
     const added = await recordRoutes(database.pool, {
       events,
       deliveries: plan.deliveries,
-      agentId,
+      agentId: plan.agentId,
     }).catch((error: unknown) => {
-      planner.drop(plan);
+      plan.drop();
       throw error;
     });
     if (measure) {
@@ -86,7 +83,7 @@ export class PendingRouter {
       measure.batch('commit', events.length);
     }
     tracing?.routing.routed(routes, { deliveries: plan.deliveries, added }, routing);
-    planner.handOver(plan, ({ id }) => added.has(id));
+    plan.handOver((_eventId, id) => added.has(id));
     return left;
   }
 

@@ -1,7 +1,11 @@
 import { eventDeliveryId } from '@gateway/core/events';
-import type { Target } from '@gateway/core/routing';
-import { WAIT_REASONS } from '@gateway/store/deliveries';
-import type { NewEventDelivery } from '@gateway/store/events';
+import type { TokenBuckets } from '@gateway/core/process';
+import type { RoutingOutcome, Target } from '@gateway/core/routing';
+import {
+  type CommitPlan,
+  type EventRouter,
+  routeInCommit,
+} from '@gateway/ingest/routing/event-router';
 import {
   firstDelivery,
   firstState,
@@ -10,52 +14,91 @@ import {
 } from '@gateway/ingest/routing/first-delivery';
 import { Matcher } from '@gateway/ingest/routing/matcher';
 import type { Endpoint } from '@gateway/ingest/routing/project';
+import { WAIT_REASONS } from '@gateway/store/deliveries';
+import type { NewEventDelivery } from '@gateway/store/events';
+import type { AgentContext } from '../config/agent-context.js';
 import type { DueTimes } from '../delivery/due-times.js';
 import type { DeliveriesInFlight } from '../delivery/in-flight.js';
 import type { Gates } from '../flow-control/gates.js';
 import type { InFlightDelivery } from '../model/delivery.js';
-import type { TokenBuckets } from '@gateway/core/process';
 
-interface DeliveryPlannerOptions {
-  readonly inFlight: Pick<DeliveriesInFlight, 'add' | 'reserve' | 'cancel'>;
+interface DeliveryPlannerOptions extends Pick<AgentContext, 'configCache'> {
+  readonly lease: Pick<AgentContext['lease'], 'agentId'>;
+  readonly inFlight: Pick<
+    DeliveriesInFlight,
+    'room' | 'isBusy' | 'onRecorded' | 'add' | 'reserve' | 'cancel'
+  >;
   readonly gates: Pick<Gates, 'ask' | 'postpone'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
   readonly routingPace: TokenBuckets;
+  /** A commit is routed as a whole even if only part of it fits: splitting would make tiny ones. */
+  readonly batchSize: number;
   /** In the commit, rather than leaving first attempts to other agents. */
   readonly claimsFirstAttempts: boolean;
 }
 
-type ClaimedWithEvent = InFlightDelivery & NewEventDelivery;
-
-interface DeliveryPlan {
-  readonly agentId: number;
-  /** Deliveries that this agent may still claim with the commit. */
-  room: number;
-  readonly deliveries: NewEventDelivery[];
-  readonly claimed: InFlightDelivery[];
-}
-
-/** Reserves the capacity of deliveries until the commit. */
-export class DeliveryPlanner extends Matcher {
+/** Routes the events of a commit while there is room, and claims deliveries with it. */
+export class DeliveryPlanner extends Matcher implements EventRouter {
   constructor(private readonly options: DeliveryPlannerOptions) {
     super(options.routingPace);
   }
 
-  plan(agentId: number, room: number): DeliveryPlan {
-    return { agentId, room, deliveries: [], claimed: [] };
+  isBusy(projectId: string): boolean {
+    return this.options.inFlight.isBusy(projectId);
   }
 
-  add(plan: DeliveryPlan, event: PlannedEvent, targets: readonly Target<Endpoint>[]): void {
+  onRecorded(listener: () => void): void {
+    this.options.inFlight.onRecorded(listener);
+  }
+
+  plan(mayRoute: boolean): DeliveryPlan {
+    const { configCache, inFlight, batchSize } = this.options;
+    if (!configCache.isCurrent()) void configCache.refresh();
+    const { room } = inFlight;
+    return this.planWithin(mayRoute && room > 0 ? Math.max(room, batchSize) : 0);
+  }
+
+  /** @param room deliveries that this agent may claim */
+  planWithin(room: number): DeliveryPlan {
+    return new DeliveryPlan(this, this.options, room);
+  }
+}
+
+/** Reserves the capacity of deliveries until the commit. */
+class DeliveryPlan implements CommitPlan {
+  readonly agentId: number;
+  readonly routes: boolean;
+  readonly deliveries: NewEventDelivery[] = [];
+  readonly #claimed: InFlightDelivery[] = [];
+
+  constructor(
+    private readonly matcher: Matcher,
+    private readonly options: DeliveryPlannerOptions,
+    private room: number,
+  ) {
+    this.agentId = options.lease.agentId;
+    this.routes = room > 0;
+  }
+
+  route(event: Parameters<CommitPlan['route']>[0]): RoutingOutcome | null {
+    if (this.room <= 0) return null;
+    const routed = routeInCommit(this.options.configCache, this.matcher, event);
+    if (!routed) return null;
+    this.add(event, routed.targets);
+    return routed.outcome;
+  }
+
+  add(event: PlannedEvent, targets: readonly Target<Endpoint>[]): void {
     let body: Buffer | undefined;
     for (const { endpoint, subscriptionId } of targets) {
-      const state = this.#firstState(endpoint, plan.room > 0);
+      const state = this.#firstState(endpoint);
       if (state) {
-        plan.deliveries.push(firstDelivery(event, { endpoint, subscriptionId }, state));
+        this.deliveries.push(firstDelivery(event, { endpoint, subscriptionId }, state));
         continue;
       }
-      plan.room--;
+      this.room--;
       // One object for the commit and for sending: most deliveries are claimed with their event.
-      const claimed: ClaimedWithEvent = {
+      const claimed: InFlightDelivery & NewEventDelivery = {
         projectId: event.projectId,
         id: eventDeliveryId(event.id, endpoint.id, subscriptionId),
         occurredAtMs: event.occurredAtMs,
@@ -72,12 +115,12 @@ export class DeliveryPlanner extends Matcher {
         traceparent: null,
         headers: event.headers,
         body: (body ??= Buffer.from(event.data)),
-        agentId: plan.agentId,
+        agentId: this.agentId,
         queuedAtMs: 0,
       };
       this.options.inFlight.reserve(claimed);
-      plan.deliveries.push(claimed);
-      plan.claimed.push(claimed);
+      this.deliveries.push(claimed);
+      this.#claimed.push(claimed);
     }
   }
 
@@ -85,25 +128,22 @@ export class DeliveryPlanner extends Matcher {
    * After the commit: queues the new deliveries that this agent sends, and frees the capacity of
    * the others.
    */
-  handOver(
-    { deliveries, claimed }: DeliveryPlan,
-    isNew: (delivery: InFlightDelivery) => boolean,
-  ): void {
+  handOver(isNew: (eventId: string, deliveryId: string) => boolean): void {
     const { inFlight, dueTimes } = this.options;
-    for (const { status, projectId, dueInMs } of deliveries)
+    for (const { status, projectId, dueInMs } of this.deliveries)
       if (status === 'scheduled') dueTimes.add(projectId, dueInMs);
-    const ours = claimed.filter(isNew);
-    if (ours.length < claimed.length)
-      inFlight.cancel(claimed.filter((delivery) => !isNew(delivery)));
+    const ours = this.#claimed.filter(({ eventId, id }) => isNew(eventId, id));
+    if (ours.length < this.#claimed.length)
+      inFlight.cancel(this.#claimed.filter(({ eventId, id }) => !isNew(eventId, id)));
     if (ours.length > 0) inFlight.add(ours);
   }
 
-  drop({ claimed }: DeliveryPlan): void {
-    this.options.inFlight.cancel(claimed);
+  drop(): void {
+    this.options.inFlight.cancel(this.#claimed);
   }
 
   /** Undefined if this agent claims the delivery with the commit. */
-  #firstState(endpoint: Endpoint, hasRoom: boolean): DeliveryState | undefined {
+  #firstState(endpoint: Endpoint): DeliveryState | undefined {
     const state = firstState(endpoint);
     if (endpoint.unreadable || endpoint.status !== 'active') return state;
     const { gates, claimsFirstAttempts } = this.options;
@@ -113,6 +153,6 @@ export class DeliveryPlanner extends Matcher {
       const dueInMs = wait.dueInMs + Math.round(Math.random() * wait.spreadMs);
       return { status: 'scheduled', dueInMs, reason: WAIT_REASONS[wait.reason] };
     }
-    return hasRoom && claimsFirstAttempts && !refusal ? undefined : state;
+    return this.room > 0 && claimsFirstAttempts && !refusal ? undefined : state;
   }
 }

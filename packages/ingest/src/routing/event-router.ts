@@ -41,13 +41,8 @@ export interface CommitPlan {
  * share, or routing failed, in which case the queues refresh the configuration and try again.
  */
 export function routeInCommit(
-  {
-    configCache,
-    matcher,
-  }: {
-    readonly configCache: Pick<ConfigCache, 'isCurrent' | 'projects'>;
-    readonly matcher: Pick<Matcher, 'route'>;
-  },
+  configCache: Pick<ConfigCache, 'isCurrent' | 'projects'>,
+  matcher: Pick<Matcher, 'route'>,
   event: ReadyEvent,
 ): EventRoute<Endpoint> | null {
   if (!configCache.isCurrent(event.projectId)) return null;

@@ -31,7 +31,7 @@ export function unclaimedRouter({
         deliveries,
         routes: mayRoute,
         route(event) {
-          const routed = mayRoute ? routeInCommit({ configCache, matcher }, event) : null;
+          const routed = mayRoute ? routeInCommit(configCache, matcher, event) : null;
           // Another server may have just added a subscription, so agents route the event again.
           if (!routed || mayChange(routed.outcome)) return null;
           for (const target of routed.targets)

@@ -26,10 +26,11 @@ export interface ClaimedDelivery extends EventRef {
   readonly sourceId: string | null;
   /** Null if the previous attempt was not traced. */
   readonly traceparent: string | null;
-  readonly headers: string;
-  /** The event's or, if `isTransformed`, the stored output of the subscription's function. */
-  readonly data: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The event's data or, if `isTransformed`, the output of the subscription's function. */
+  readonly body: Buffer;
   readonly isTransformed: boolean;
+  readonly agentId: number;
 }
 
 /*
@@ -121,10 +122,10 @@ export async function claimDue(
   readonly scannedTo: string;
   readonly isMore: boolean;
 }> {
-  return claim(pool, {
+  return claim(pool, agentId, {
     name: 'claim-due',
     text: CLAIM,
-    values: [agentId, projectId, statuses, exceptEndpoints, limit, from, bytes],
+    values: [projectId, statuses, exceptEndpoints, limit, from, bytes],
   });
 }
 
@@ -141,27 +142,37 @@ export async function claimEvents(
     readonly refs: readonly EventRef[];
   },
 ): Promise<{ readonly claimed: ClaimedDelivery[]; readonly isMore: boolean }> {
-  return claim(pool, {
+  return claim(pool, agentId, {
     name: 'claim-events',
     text: CLAIM_EVENTS,
-    values: [agentId, exceptEndpoints, limit, bytes, ...REF.texts(refs)],
+    values: [exceptEndpoints, limit, bytes, ...REF.texts(refs)],
   });
 }
 
+type ClaimedRow = { readonly scannedTo: string; readonly isMore: boolean } & (
+  | (Omit<ClaimedDelivery, 'headers' | 'body' | 'agentId'> & {
+      readonly headers: string;
+      readonly data: string;
+    })
+  | { readonly projectId: null; readonly headers: string; readonly data: string }
+);
+
 async function claim(
   pool: pg.Pool,
-  query: pg.QueryConfig,
+  agentId: number,
+  { values, ...query }: { name: string; text: string; values: unknown[] },
 ): Promise<{ claimed: ClaimedDelivery[]; scannedTo: string; isMore: boolean }> {
   // Without deliveries, there is one row with the cursor and `isMore`.
-  const { rows } = await pool.query<
-    (ClaimedDelivery | { readonly projectId: null }) & {
-      readonly scannedTo: string;
-      readonly isMore: boolean;
-    }
-  >(query);
-  const claimed = rows.flatMap(({ scannedTo: _, isMore: __, ...delivery }) =>
-    delivery.projectId === null ? [] : delivery,
-  );
+  const { rows } = await pool.query<ClaimedRow>({ ...query, values: [agentId, ...values] });
+  const claimed: ClaimedDelivery[] = [];
+  for (const { scannedTo: _, isMore: __, headers, data, ...delivery } of rows)
+    if (delivery.projectId !== null)
+      claimed.push({
+        ...delivery,
+        headers: JSON.parse(headers) as Record<string, string>,
+        body: Buffer.from(data),
+        agentId,
+      });
   const { scannedTo, isMore } = rows[0]!;
   return { claimed, scannedTo, isMore };
 }
