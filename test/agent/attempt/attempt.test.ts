@@ -2,9 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { GoneEndpoints } from '#agent/attempt/gone-endpoints';
 import { nextAttemptInMs } from '#agent/attempt/retry-schedule';
-import { AttemptRunner, type Unsent } from '#agent/attempt/run-attempt';
+import { AttemptRunner } from '#agent/attempt/run-attempt';
 import type { InFlightDelivery } from '#agent/model/delivery';
-import type { Destination, Attempted, SendResult } from '#agent/model/destination';
+import type { Destination, Attempted, NotSent } from '#agent/model/destination';
 import { silentLog } from '#core/logging/log';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
 import type { Strategy } from '#store/config/projects';
@@ -145,9 +145,13 @@ const SENT: Attempted = {
 
 /** Makes attempt `number` of a delivery to a destination that answers with this result. */
 async function attempt(
-  result: Partial<Attempted> | SendResult,
+  result: Partial<Attempted> | NotSent,
   number = 1,
-): Promise<{ readonly record: AttemptRecord & Unsent; readonly deactivated: number }> {
+): Promise<{
+  readonly record: AttemptRecord;
+  readonly unsent: NotSent;
+  readonly deactivated: number;
+}> {
   const lease = { isHeld: true };
   let deactivated = 0;
   const destination: Pick<Destination, 'send' | 'attributes'> = {
@@ -155,7 +159,7 @@ async function attempt(
       assert.not(signal.aborted);
       lease.isHeld = false;
       assert.ok(signal.aborted, 'it ends with the lease');
-      return Promise.resolve({ ...SENT, ...result } as SendResult);
+      return Promise.resolve({ ...SENT, ...result } as Attempted | NotSent);
     },
     attributes: () => ({}),
   };
@@ -169,15 +173,20 @@ async function attempt(
   } as unknown as ConstructorParameters<typeof AttemptRunner>[0];
   const strategy = { type: 'linear', duration: 60, retry_count: 3 } as const;
   const delivery = { id: 'd', attempts: number - 1, eventType: 't', headers: {} };
-  const record = await new Promise<AttemptRecord | Unsent>((resolve) =>
+  const made = await new Promise<AttemptRecord | NotSent>((resolve) =>
     new AttemptRunner(options).run(
-      cachedEndpoint({ strategy }),
-      delivery as unknown as InFlightDelivery,
-      performance.now(),
+      {
+        endpoint: cachedEndpoint({ strategy }),
+        delivery: delivery as unknown as InFlightDelivery,
+        startedAtMs: performance.now(),
+        isProbe: false,
+        trace: undefined,
+        transformedData: undefined,
+      },
       resolve,
     ),
   );
-  return { record: record as AttemptRecord & Unsent, deactivated };
+  return { record: made as AttemptRecord, unsent: made as NotSent, deactivated };
 }
 
 schedule(
@@ -226,12 +235,10 @@ schedule(
 );
 
 schedule('what was not sent is no attempt', async () => {
-  const unsent = async (reason: 'lookup' | 'shortage' | 'unreadable' | 'aborted') =>
-    (await attempt({ outcome: 'unsent', reason, detail: 'why' })).record;
-  assert.is(((await unsent('lookup')).unsent as { reason: string }).reason, 'lookup');
-  assert.is(((await unsent('shortage')).unsent as { reason: string }).reason, 'shortage');
-  assert.equal(await unsent('unreadable'), { unsent: 'unreadable', reason: 'why' });
-  assert.equal(await unsent('aborted'), { unsent: 'lapsed' });
+  for (const reason of ['lookup', 'shortage', 'unreadable', 'aborted'] as const) {
+    const { unsent } = await attempt({ outcome: 'unsent', reason, detail: 'why' });
+    assert.equal([unsent.outcome, unsent.reason, unsent.detail], ['unsent', reason, 'why']);
+  }
 });
 
 schedule.run();

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { EndpointQueue, SLOW_AFTER_MS } from '#agent/delivery/endpoint-queue';
+import { EndpointQueue, SLOW_AFTER_MS } from '#agent/flow-control/endpoint-queue';
 import { DeliveriesInFlight } from '#agent/delivery/in-flight';
 import type { InFlightDelivery } from '#agent/model/delivery';
 
@@ -66,8 +66,9 @@ queue('all but those that have waited longest are taken, whatever left before', 
 queue('an endpoint is slow as long as its oldest request is', () => {
   const one = new EndpointQueue('a', 'p');
   assert.not.ok(one.isSlow(1e9));
-  const first = one.begin(0);
-  const second = one.begin(500);
+  const [first, second] = [{ startedAtMs: 0 }, { startedAtMs: 500 }];
+  one.begin(first);
+  one.begin(second);
   assert.is(one.sending, 2);
   assert.not.ok(one.isSlow(SLOW_AFTER_MS));
   assert.ok(one.isSlow(SLOW_AFTER_MS + 1));
@@ -121,7 +122,7 @@ queue('an endpoint has the reserve while it answers, and no longer when a reques
   inFlight.add([1, 2, 3].map((n) => ({ ...delivery(n), projectId: 'other' })));
   inFlight.setPrompt(its, true);
   assert.ok(inFlight.hasRoomFor(its));
-  its.begin(performance.now() - SLOW_AFTER_MS - 1);
+  its.begin({ startedAtMs: performance.now() - SLOW_AFTER_MS - 1 });
   assert.not.ok(inFlight.hasRoomFor(its));
 });
 

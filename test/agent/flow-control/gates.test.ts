@@ -9,7 +9,7 @@ import {
   type Gate,
   type Question,
 } from '#agent/flow-control/gates';
-import type { QueueState } from '#agent/model/delivery';
+import type { EndpointQueue } from '#agent/flow-control/endpoint-queue';
 import type { Endpoint } from '#ingest/routing/project';
 import { seed } from '../../support/seed.js';
 import { cachedEndpoint } from '../records.js';
@@ -30,7 +30,7 @@ const OPEN = {
   hasShare: true,
   isUnproven: false,
   isSlow: false,
-  probe: 'none' as QueueState['probe'],
+  probe: 'none' as EndpointQueue['probe'],
   breaker: undefined as UnclosedBreaker | undefined,
   tokens: 1,
   hasRoom: true,
@@ -42,12 +42,12 @@ function scene(given: Partial<State>) {
   const state = { ...OPEN, ...given };
   const endpoint = cachedEndpoint(state.endpoint);
   const { waiting, sending, isUnproven, probe } = state;
-  const queue: QueueState = {
+  const queue = {
     ...{ projectId: endpoint.projectId, endpointId: endpoint.id },
     ...{ waiting, sending, isUnproven, probe },
     isSlow: () => state.isSlow,
     hasShare: () => state.hasShare,
-  };
+  } as unknown as EndpointQueue;
   const did = { asked: [] as string[], taken: 0, probes: 0 };
   const parts = {
     config: { delivery: { endpoint_concurrency: 50 } },

@@ -1,20 +1,13 @@
-import type { Endpoint } from '@gateway/ingest/routing/project';
-import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
+import { isOperational, newId } from '@gateway/core/events';
+import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
-import type { InFlightDelivery } from '../model/delivery.js';
+import type { Attempt } from '../model/delivery.js';
 import type { Attempted, Destination, NotSent, SendSignal } from '../model/destination.js';
 import { attemptLog, type AttemptLog } from '../telemetry/debug-log.js';
-import { type AttemptTrace, endAttempt } from '../telemetry/tracing.js';
-import { type Attempt, attemptRecord } from './attempt-record.js';
+import { endAttempt } from '../telemetry/tracing.js';
 import type { GoneEndpoints } from './gone-endpoints.js';
+import { nextAttemptInMs, retriesAtOnce } from './retry-schedule.js';
 import type { SubscriptionFunctions } from './subscription-functions.js';
-
-const WAITS: Readonly<Record<'lookup' | 'shortage' | 'function', Wait>> = {
-  // The lookups of the project that run now have ended by then.
-  lookup: { reason: 'lookup', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 },
-  shortage: { reason: 'shortage', dueInMs: 5_000, spreadMs: 10_000, paceMs: 0 },
-  function: { reason: 'function', dueInMs: 5_000, spreadMs: 10_000, paceMs: 0 },
-};
 
 interface AttemptRunnerOptions extends Pick<
   AgentContext,
@@ -25,19 +18,7 @@ interface AttemptRunnerOptions extends Pick<
   readonly functions: Pick<SubscriptionFunctions, 'mayChange' | 'run'>;
 }
 
-/**
- * The outcome if no attempt was made: the delivery waits, is discarded, or is left to other agents.
- */
-export type Unsent =
-  | { readonly unsent: Wait }
-  | { readonly unsent: 'discarded' | 'unreadable'; readonly reason: string }
-  | { readonly unsent: 'lapsed' };
-
-interface RunningAttempt extends Attempt {
-  readonly trace: AttemptTrace | undefined;
-  readonly startedAtMs: number;
-  readonly done: (outcome: AttemptRecord | Unsent) => void;
-}
+type Done = (result: AttemptRecord | NotSent) => void;
 
 /** Makes a delivery attempt: runs the subscription's function and sends what it returned. */
 export class AttemptRunner {
@@ -55,110 +36,128 @@ export class AttemptRunner {
     this.#debugLog = attemptLog(options.log);
   }
 
-  /** Attempts the delivery. Calls `done` exactly once. */
-  run(
-    endpoint: Endpoint,
-    delivery: InFlightDelivery,
-    startedAtMs: number,
-    done: RunningAttempt['done'],
-  ): void {
+  /** Calls `done` exactly once. */
+  run(attempt: Attempt, done: Done): void {
     const { measure, functions } = this.options;
+    const { delivery, startedAtMs } = attempt;
     measure?.step('wait', delivery.queuedAtMs ?? startedAtMs, startedAtMs);
-    if (functions.mayChange(delivery)) void this.#transform(endpoint, delivery, done);
-    else this.#send(this.#begin(endpoint, delivery, startedAtMs, done));
+    if (functions.mayChange(delivery)) void this.#transform(attempt, done);
+    else this.#send(attempt, done);
   }
 
-  #begin(
-    endpoint: Endpoint,
-    delivery: InFlightDelivery,
-    startedAtMs: number,
-    done: RunningAttempt['done'],
-    transformedData?: string,
-  ): RunningAttempt {
-    return {
-      endpoint,
-      delivery,
-      startedAtMs,
-      trace: this.options.tracing?.attempting(delivery),
-      transformedData,
-      done,
-    };
-  }
-
-  async #transform(
-    endpoint: Endpoint,
-    delivery: InFlightDelivery,
-    done: RunningAttempt['done'],
-  ): Promise<void> {
-    const { functions, clock } = this.options;
-    const requestedAtMs = clock.now();
-    const outcome = await functions.run(delivery);
-    const begin = (of: InFlightDelivery, data?: string) =>
-      this.#begin(endpoint, of, performance.now(), done, data);
-    switch (outcome.kind) {
+  async #transform(attempt: Attempt, done: Done): Promise<void> {
+    const { functions, clock, tracing } = this.options;
+    const { endpoint, delivery } = attempt;
+    const sentAtMs = clock.now();
+    const made = await functions.run(delivery);
+    switch (made.kind) {
       case 'made':
-        return this.#send(
-          begin(
-            { ...delivery, body: Buffer.from(outcome.data), isTransformed: true },
-            outcome.data,
-          ),
-        );
+        attempt.delivery = { ...delivery, body: Buffer.from(made.data), isTransformed: true };
+        attempt.transformedData = made.data;
+        return this.#send(attempt, done);
       case 'unchanged':
-        return this.#send(begin(delivery));
+        return this.#send(attempt, done);
       case 'dropped':
-        return done({ unsent: 'discarded', reason: outcome.reason });
+        return done({ outcome: 'unsent', reason: 'dropped', detail: made.reason });
       case 'postponed':
-        return done({ unsent: WAITS.function });
-      case 'failed': {
-        const attempt = begin(delivery);
-        return this.#end(attempt, {
-          outcome: 'retry',
-          afterSeconds: null,
-          mayRetryAtOnce: false,
-          target: endpoint.url,
-          code: null,
-          failure: 'function',
-          detail: outcome.reason,
-          headers: null,
-          body: '',
-          isUp: null,
-          sentAtMs: requestedAtMs,
-          durationMs: outcome.durationMs,
-        });
-      }
+        return done({ outcome: 'unsent', reason: 'function', detail: '' });
+      case 'failed':
+        attempt.trace = tracing?.attempting(delivery);
+        return done(
+          this.#recordOf(attempt, {
+            outcome: 'retry',
+            afterSeconds: null,
+            mayRetryAtOnce: false,
+            target: endpoint.url,
+            code: null,
+            failure: 'function',
+            detail: made.reason,
+            headers: null,
+            body: '',
+            isUp: null,
+            sentAtMs,
+            durationMs: made.durationMs,
+          }),
+        );
     }
   }
 
-  #send(attempt: RunningAttempt): void {
-    const { destination, goneEndpoints } = this.options;
-    const { endpoint, delivery, done } = attempt;
+  #send(attempt: Attempt, done: Done): void {
+    const { destination, goneEndpoints, measure, tracing } = this.options;
+    const sinceMs = measure ? performance.now() : 0;
+    attempt.trace = tracing?.attempting(attempt.delivery);
     void destination.send(attempt, this.#signal).then((result) => {
-      if (result.outcome === 'unsent') return done(unsent(result));
-      if (result.outcome === 'gone') goneEndpoints.deactivate(endpoint, delivery);
-      this.#end(attempt, result);
+      if (result.outcome === 'unsent') return done(result);
+      measure?.step('request', sinceMs);
+      if (result.outcome === 'gone') goneEndpoints.deactivate(attempt.endpoint, attempt.delivery);
+      done(this.#recordOf(attempt, result));
     });
   }
 
-  #end(attempt: RunningAttempt, sent: Attempted): void {
-    const { measure, destination } = this.options;
-    const { endpoint, delivery, startedAtMs, trace, done } = attempt;
+  #recordOf(attempt: Attempt, sent: Attempted): AttemptRecord {
+    const { endpoint, delivery, trace } = attempt;
     const record = attemptRecord(attempt, sent);
-    measure?.step('request', startedAtMs);
-    if (trace?.span)
-      endAttempt(trace.span, delivery, record, destination.attributes(endpoint, record.code));
+    if (trace?.span) {
+      const attributes = this.options.destination.attributes(endpoint, record.code);
+      endAttempt(trace.span, delivery, record, attributes);
+    }
     this.#debugLog?.attempted(delivery, record);
-    done(record);
+    return record;
   }
 }
 
-function unsent({ reason, detail }: NotSent): Unsent {
-  switch (reason) {
-    case 'lookup':
-    case 'shortage':
-      return { unsent: WAITS[reason] };
-    case 'unreadable':
-      return { unsent: 'unreadable', reason: detail };
-    case 'aborted':
-      return { unsent: 'lapsed' };
+function attemptRecord(
+  { endpoint: { strategy }, delivery, trace, transformedData }: Attempt,
+  sent: Attempted,
+): AttemptRecord {
+  const { outcome, detail, sentAtMs } = sent;
+  const number = delivery.attempts + 1;
+  const dueInMs =
+    outcome !== 'retry'
+      ? null
+      : sent.mayRetryAtOnce && retriesAtOnce(strategy, number)
+        ? 0
+        : nextAttemptInMs(strategy, number, sent.afterSeconds);
+  return {
+    projectId: delivery.projectId,
+    id: delivery.id,
+    occurredAtMs: delivery.occurredAtMs,
+    attemptId: newId(sentAtMs),
+    endpointId: delivery.endpointId,
+    number,
+    requestedAtMs: sentAtMs,
+    durationMs: Math.round(sent.durationMs),
+    target: sent.target,
+    code: sent.code,
+    errorClass: sent.failure,
+    detail,
+    responseHeaders: sent.headers && JSON.stringify(sent.headers),
+    responseBody: sent.body,
+    status: outcome === 'delivered' ? 'success' : dueInMs === null ? 'failure' : 'retry',
+    dueInMs,
+    reason: dueInMs === null ? endReason(outcome, number, detail) : null,
+    agentId: delivery.agentId,
+    traceparent: trace?.traceparent ?? null,
+    transformedData,
+    isUp: sent.isUp,
+    isGone: outcome === 'gone',
+    isOperational: isOperational(delivery.eventType),
+  };
+}
+
+function endReason(
+  outcome: Attempted['outcome'],
+  number: number,
+  detail: string | null,
+): string | null {
+  switch (outcome) {
+    case 'delivered':
+      return null;
+    case 'gone':
+      return 'The endpoint answered 410 Gone and was deactivated.';
+    case 'failed':
+      return `The endpoint will never take it. ${detail ?? ''}`.trim();
+    case 'retry':
+      return `No retry is left after attempt ${number}. ${detail ?? ''}`.trim();
   }
 }

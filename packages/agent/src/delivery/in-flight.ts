@@ -2,7 +2,7 @@ import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { InFlightDelivery } from '../model/delivery.js';
 import type { AgentLease } from '../model/lease.js';
 import { FairQueue } from '@gateway/core/queue';
-import { EndpointQueue } from './endpoint-queue.js';
+import { EndpointQueue } from '../flow-control/endpoint-queue.js';
 import { DeliveryRoom } from './delivery-room.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 

@@ -1,16 +1,17 @@
 import os from 'node:os';
-import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { AttemptRunner, Unsent } from '../attempt/run-attempt.js';
+import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
+import type { AttemptRunner } from '../attempt/run-attempt.js';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { BacklogPacing } from '../flow-control/backlog-pacing.js';
 import type { CircuitBreakers } from '../flow-control/circuit-breakers.js';
 import type { RateLimits } from '../flow-control/rate-limits.js';
+import { type EndpointQueue, SLOW_AFTER_MS } from '../flow-control/endpoint-queue.js';
 import type { Consumers, Gates, GateRefusal } from '../flow-control/gates.js';
 import { type LoopShares, SHARES_LOOK_MS } from '@gateway/core/process';
-import type { InFlightDelivery } from '../model/delivery.js';
+import type { Attempt } from '../model/delivery.js';
+import type { NotSent } from '../model/destination.js';
 import type { DueTimes } from './due-times.js';
-import { type EndpointQueue, SLOW_AFTER_MS } from './endpoint-queue.js';
 import type { DeliveriesInFlight } from './in-flight.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 
@@ -28,6 +29,13 @@ interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'log'> {
   readonly consumers: Consumers;
 }
 
+/** How long a delivery waits in Postgres that could not be sent. */
+const UNSENT: Readonly<Record<'lookup' | 'shortage' | 'function', Wait>> = {
+  // The lookups of the project that run now have ended by then.
+  lookup: { reason: 'lookup', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 },
+  shortage: { reason: 'shortage', dueInMs: 5_000, spreadMs: 10_000, paceMs: 0 },
+  function: { reason: 'function', dueInMs: 5_000, spreadMs: 10_000, paceMs: 0 },
+};
 const LOOK_MS = 500;
 /**
  * The maximum time spent starting requests per event-loop turn, because signing large bodies is
@@ -115,7 +123,7 @@ export class Scheduler {
     const endpoint = configCache.endpoint(queue.projectId, queue.endpointId);
     const refusal = gates.ask('send', endpoint, queue);
     if (!refusal) {
-      this.#start(queue, endpoint!, queue.shift()!);
+      this.#start(queue, endpoint!);
       if (queue.waiting > 0) inFlight.offer(queue);
     } else if (refusal.gate === 'share') {
       queue.isOffered = true;
@@ -140,36 +148,36 @@ export class Scheduler {
     else releaser.release(excess, wait);
   }
 
-  #start(queue: EndpointQueue, endpoint: Endpoint, delivery: InFlightDelivery): void {
-    const isProbe = queue.probe === 'granted';
-    if (isProbe) queue.probe = 'none';
-    this.options.consumers.busy++;
-    const startedAtMs = performance.now();
-    const sending = queue.begin(startedAtMs);
-    this.options.attempts.run(endpoint, delivery, startedAtMs, (outcome) => {
-      queue.end(sending);
-      this.options.consumers.busy--;
-      this.options.loopShares.run(queue.projectId, () =>
-        this.#end(queue, endpoint, delivery, { outcome, isProbe }),
-      );
+  #start(queue: EndpointQueue, endpoint: Endpoint): void {
+    const { attempts, consumers, loopShares } = this.options;
+    const attempt: Attempt = {
+      endpoint,
+      delivery: queue.shift()!,
+      startedAtMs: performance.now(),
+      isProbe: queue.probe === 'granted',
+      trace: undefined,
+      transformedData: undefined,
+    };
+    if (attempt.isProbe) queue.probe = 'none';
+    consumers.busy++;
+    queue.begin(attempt);
+    attempts.run(attempt, (result) => {
+      queue.end(attempt);
+      consumers.busy--;
+      loopShares.run(queue.projectId, () => this.#end(queue, attempt, result));
       if (this.#crowded.size > 0) this.#uncrowd(1);
       this.#pump();
-      if (this.options.consumers.busy === 0) for (const wake of this.#idleWaiters.splice(0)) wake();
+      if (consumers.busy === 0) for (const wake of this.#idleWaiters.splice(0)) wake();
     });
   }
 
-  #end(
-    queue: EndpointQueue,
-    endpoint: Endpoint,
-    delivery: InFlightDelivery,
-    { outcome, isProbe }: { readonly outcome: AttemptRecord | Unsent; readonly isProbe: boolean },
-  ): void {
+  #end(queue: EndpointQueue, attempt: Attempt, result: AttemptRecord | NotSent): void {
     const { inFlight, attemptWriter } = this.options;
-    const wasSent = !('unsent' in outcome) && outcome.errorClass !== 'function';
-    if (isProbe && !wasSent) queue.probe = 'granted';
-    if ('unsent' in outcome) this.#release(queue, endpoint, delivery, outcome);
-    else attemptWriter.push(outcome);
-    if (wasSent) this.#learn(queue, endpoint, outcome, isProbe);
+    const wasSent = 'attemptId' in result && result.errorClass !== 'function';
+    if (attempt.isProbe && !wasSent) queue.probe = 'granted';
+    if ('attemptId' in result) attemptWriter.push(result);
+    else this.#release(queue, attempt, result);
+    if (wasSent) this.#learn(queue, attempt, result);
     // `#uncrowd` may choose any crowded queue, so the queue of the ended request is offered
     // directly.
     if (this.#crowded.delete(queue)) queue.isOffered = false;
@@ -179,22 +187,20 @@ export class Scheduler {
 
   #release(
     queue: EndpointQueue,
-    endpoint: Endpoint,
-    delivery: InFlightDelivery,
-    outcome: Unsent,
+    { endpoint, delivery }: Attempt,
+    { reason, detail }: NotSent,
   ): void {
     const { inFlight, gates, releaser, configCache } = this.options;
     inFlight.release([delivery]);
-    if (outcome.unsent === 'discarded') return releaser.discard([delivery], outcome.reason);
-    if (outcome.unsent === 'unreadable') configCache.markUnreadable(endpoint, outcome.reason);
-    if (outcome.unsent === 'unreadable' || outcome.unsent === 'lapsed')
-      return releaser.release([delivery], 0);
+    if (reason === 'dropped') return releaser.discard([delivery], detail);
+    if (reason === 'unreadable') configCache.markUnreadable(endpoint, detail);
+    if (reason === 'unreadable' || reason === 'aborted') return releaser.release([delivery], 0);
     inFlight.setPrompt(queue, false);
-    gates.countPostponed(endpoint, outcome.unsent, 1);
-    releaser.release([delivery], outcome.unsent);
+    gates.countPostponed(endpoint, UNSENT[reason], 1);
+    releaser.release([delivery], UNSENT[reason]);
   }
 
-  #learn(queue: EndpointQueue, endpoint: Endpoint, record: AttemptRecord, isProbe: boolean): void {
+  #learn(queue: EndpointQueue, { endpoint, isProbe }: Attempt, record: AttemptRecord): void {
     const { inFlight, circuitBreakers, backlogPacing, dueTimes } = this.options;
     const isPrompt = record.durationMs < SLOW_AFTER_MS;
     const wasUnproven = queue.isUnproven;

@@ -2,7 +2,7 @@ import { decodeValue, encodeValue, type BreakerRecord, type SharedMap } from '@g
 import type { AgentContext } from '../config/agent-context.js';
 import type { BreakerPolicy } from '../config/breaker-policy.js';
 import type { Endpoint } from '@gateway/ingest/routing/project';
-import type { EndpointQueues, Trip } from '../model/delivery.js';
+import type { Trip } from '../model/delivery.js';
 import {
   closeBreaker,
   countRequests,
@@ -11,6 +11,7 @@ import {
   grantProbe,
   windowRequests,
 } from './breaker-record.js';
+import type { QueuesInFlight } from './endpoint-queue.js';
 
 /** A sync reads all breakers and reports local counts. */
 const SYNC_MS = 1_000;
@@ -52,7 +53,7 @@ interface KnownBreaker {
 interface CircuitBreakersOptions extends Pick<AgentContext, 'kv' | 'log'> {
   readonly name: string;
   readonly policyOf: (endpoint: Endpoint) => BreakerPolicy | undefined;
-  readonly inFlight: Pick<EndpointQueues, 'wake'>;
+  readonly inFlight: Pick<QueuesInFlight, 'wake'>;
   readonly backlogPacing: { hasten(endpoint: Endpoint, nowMs: number): void };
   readonly observers: readonly {
     tripped(trip: Trip): void;

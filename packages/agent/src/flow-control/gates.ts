@@ -5,13 +5,11 @@ import { inactiveReason } from '@gateway/ingest/routing/first-delivery';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { Wait } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
-import type { EndpointQueues, QueueState } from '../model/delivery.js';
 import type { BacklogPacing } from './backlog-pacing.js';
 import type { CircuitBreakers } from './circuit-breakers.js';
+import { type EndpointQueue, type QueuesInFlight, SLOW_WAITING_MAX } from './endpoint-queue.js';
 import type { RateLimits } from './rate-limits.js';
 
-/** Deliveries in memory of a slow endpoint, or of one whose breaker is being probed. */
-export const SLOW_WAITING_MAX = 100;
 /** How long a slow endpoint's further deliveries wait in Postgres. */
 const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
 /**
@@ -59,7 +57,7 @@ export interface Postponement {
  */
 export type Gate = (
   endpoint: Endpoint,
-  queue: QueueState | undefined,
+  queue: EndpointQueue | undefined,
   question: Question,
   waiting: number,
 ) => GateRefusal | undefined;
@@ -75,7 +73,7 @@ export interface GateParts extends Pick<
   'config' | 'configCache' | 'shard' | 'lease' | 'measure'
 > {
   readonly consumers: Consumers;
-  readonly inFlight: EndpointQueues;
+  readonly inFlight: QueuesInFlight;
   readonly circuitBreakers: Pick<CircuitBreakers, 'stateOf' | 'requestProbe' | 'notClosed'>;
   readonly rateLimits: Pick<RateLimits, 'take' | 'room' | 'slots'>;
   readonly backlogPacing: Pick<BacklogPacing, 'spreadMs' | 'addPostponed'>;
@@ -105,7 +103,7 @@ export function gatesOf({
       const spreadMs = backlogPacing.spreadMs(id, performance.now());
       return { ...wait, spreadMs: Math.max(wait.spreadMs, spreadMs) };
     });
-  const askToProbe = async (queue: QueueState, endpoint: Endpoint) => {
+  const askToProbe = async (queue: EndpointQueue, endpoint: Endpoint) => {
     queue.probe = 'asked';
     const isGranted = await circuitBreakers.requestProbe(endpoint);
     queue.probe = isGranted ? 'granted' : 'none';
@@ -195,7 +193,7 @@ function concurrencyOf({ concurrency }: Endpoint, { delivery }: GateParts['confi
  * Returns how many deliveries of a slow endpoint may wait in memory: no more than do if its share is
  * used up, and none if only the reserve is left, which is for endpoints that respond promptly.
  */
-function slowRoom(queue: QueueState, inFlight: EndpointQueues): number {
+function slowRoom(queue: EndpointQueue, inFlight: QueuesInFlight): number {
   if (inFlight.isReserve) return 0;
   return inFlight.hasRoomFor(queue) ? SLOW_WAITING_MAX : Math.min(queue.waiting, SLOW_WAITING_MAX);
 }
@@ -253,7 +251,7 @@ export class Gates {
     return ids;
   }
 
-  saturatedQueues(): Pick<QueueState, 'projectId' | 'endpointId'>[] {
+  saturatedQueues(): Pick<EndpointQueue, 'projectId' | 'endpointId'>[] {
     const { inFlight } = this.options;
     const nowMs = performance.now();
     return [...inFlight.queues.values()].filter(

@@ -1,8 +1,8 @@
 import type { Rate } from '@gateway/core/process';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { SharedBuckets } from '@gateway/store/kv';
-import type { EndpointQueues } from '../model/delivery.js';
 import type { AgentLease } from '../model/lease.js';
+import type { QueuesInFlight } from './endpoint-queue.js';
 
 const ASK_MS = 50;
 const TOKENS_MS = 1_000;
@@ -26,7 +26,7 @@ interface TokenState {
 interface RateLimitsOptions {
   readonly buckets: SharedBuckets;
   readonly lease: Pick<AgentLease, 'agents'>;
-  readonly inFlight: Pick<EndpointQueues, 'wake'>;
+  readonly inFlight: Pick<QueuesInFlight, 'wake'>;
 }
 
 /** Tokens are taken in batches, and excess deliveries are postponed. */

@@ -1,8 +1,30 @@
+import type { OpenSpan } from '@gateway/core/tracing';
+import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { ClaimedDelivery } from '@gateway/store/deliveries';
 
 export interface InFlightDelivery extends ClaimedDelivery {
   /** On the monotonic clock. */
   queuedAtMs?: number;
+}
+
+/** One try to send a delivery, from its turn until its result. */
+export interface Attempt {
+  readonly endpoint: Endpoint;
+  /** Its body is the output of the subscription's function, once that has run. */
+  delivery: InFlightDelivery;
+  readonly startedAtMs: number;
+  /** It decides whether an open circuit breaker closes. */
+  readonly isProbe: boolean;
+  /** The trace context to propagate in place of the event's. */
+  trace: AttemptTrace | undefined;
+  /** The output of the subscription's function, or undefined if no function ran. */
+  transformedData: string | undefined;
+}
+
+export interface AttemptTrace {
+  readonly traceparent: string;
+  readonly tracestate: string | undefined;
+  readonly span: OpenSpan<'meta_event_delivery'> | undefined;
 }
 
 export interface Trip {
@@ -14,23 +36,4 @@ export interface Trip {
   readonly isOperational: boolean;
   readonly failures: number;
   readonly error: string;
-}
-
-export interface QueueState {
-  readonly projectId: string;
-  readonly endpointId: string;
-  readonly waiting: number;
-  readonly sending: number;
-  readonly isUnproven: boolean;
-  probe: 'none' | 'asked' | 'granted';
-  isSlow(nowMs: number): boolean;
-  hasShare(consumers: number, free: number): boolean;
-}
-
-export interface EndpointQueues {
-  readonly queues: ReadonlyMap<string, QueueState>;
-  /** Whether only the reserve is left, which is for endpoints that respond promptly. */
-  readonly isReserve: boolean;
-  hasRoomFor(of: Pick<QueueState, 'projectId' | 'endpointId'>): boolean;
-  wake(endpointId: string): void;
 }

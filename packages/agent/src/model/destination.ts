@@ -1,30 +1,22 @@
 import type { SpanAttributes } from '@gateway/core/tracing';
 import type { Endpoint } from '@gateway/ingest/routing/project';
-import type { InFlightDelivery } from './delivery.js';
+import type { Attempt } from './delivery.js';
 
 /** Where deliveries go: a kind of target with its protocol, such as HTTP. */
 export interface Destination {
   /** Once. Never rejects. */
-  send(item: Outgoing, signal: SendSignal): Promise<SendResult>;
+  send(
+    attempt: Pick<Attempt, 'endpoint' | 'delivery' | 'trace'>,
+    signal: SendSignal,
+  ): Promise<Attempted | NotSent>;
   attributes(endpoint: Endpoint, code: number | null): SpanAttributes<'meta_event_delivery'>;
   /** The shortage of this agent that prevented sending lately, with its fix. */
   readonly shortage: Shortage | undefined;
   close(): Promise<void>;
 }
 
-export interface Outgoing {
-  readonly endpoint: Endpoint;
-  /** Its body is the output of the subscription's function, if there is one. */
-  readonly delivery: InFlightDelivery;
-  /** The trace context to propagate in place of the event's. */
-  readonly trace:
-    { readonly traceparent: string; readonly tracestate: string | undefined } | undefined;
-}
-
 /** Aborted when this agent may not send any more. Read after each preparation, before sending. */
 export type SendSignal = Pick<AbortSignal, 'aborted'>;
-
-export type SendResult = Attempted | NotSent;
 
 export interface Attempted {
   /**
@@ -60,8 +52,9 @@ export interface NotSent {
   /**
    * `lookup`: the project has too many DNS lookups running. `shortage`: this agent has run short of
    * something. `unreadable`: it cannot read the endpoint's settings, but another agent may.
+   * `function`: the subscription's function has no result yet. `dropped`: it has none to send.
    */
-  readonly reason: 'lookup' | 'shortage' | 'unreadable' | 'aborted';
+  readonly reason: 'lookup' | 'shortage' | 'unreadable' | 'aborted' | 'function' | 'dropped';
   readonly detail: string;
 }
 

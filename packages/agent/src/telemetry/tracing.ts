@@ -13,7 +13,7 @@ import {
 } from '@gateway/core/tracing';
 import type { Message } from '@gateway/plugin';
 import type { AttemptRecord } from '@gateway/store/deliveries';
-import type { InFlightDelivery } from '../model/delivery.js';
+import type { AttemptTrace, InFlightDelivery } from '../model/delivery.js';
 import type { FailureClass } from '../model/destination.js';
 import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 import { routingTrace } from './trace-routing.js';
@@ -32,12 +32,6 @@ export function tracing({ tracer: active }: Pick<ActivatedPlugins, 'tracer'>) {
     /** Starts the trace of an attempt, or returns undefined to propagate the context unchanged. */
     attempting: (delivery: InFlightDelivery) => startAttempt(tracer, delivery),
   };
-}
-
-export interface AttemptTrace {
-  readonly traceparent: string;
-  readonly tracestate: string | undefined;
-  readonly span: OpenSpan<'meta_event_delivery'> | undefined;
 }
 
 /**

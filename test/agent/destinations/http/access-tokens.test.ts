@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { HttpDestination } from '#agent/destinations/http/http-destination';
 import type { InFlightDelivery } from '#agent/model/delivery';
-import type { NotSent, SendResult, Attempted } from '#agent/model/destination';
+import type { NotSent, Attempted } from '#agent/model/destination';
 import type { Endpoint } from '#ingest/routing/project';
 import { resolveConfig } from '#core/config/config';
 import { sealer } from '#core/crypto/sealing';
@@ -19,7 +19,9 @@ import { cachedEndpoint, ENCRYPTION_KEY, makeSecret, sealed, secretRecord } from
 const tokens = suite('agent/destinations/http/access-tokens');
 
 /** A result with the fields of both kinds. */
-type Result = Omit<Attempted, 'outcome'> & Omit<NotSent, 'outcome'> & Pick<SendResult, 'outcome'>;
+type Result = Omit<Attempted, 'outcome'> &
+  Omit<NotSent, 'outcome'> &
+  Pick<Attempted | NotSent, 'outcome'>;
 
 interface Scene {
   readonly receiver: Receiver;

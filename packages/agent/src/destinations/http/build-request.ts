@@ -2,8 +2,7 @@ import { hash } from 'node:crypto';
 import type { Open } from '@gateway/core/crypto';
 import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
 import type { EndpointAuthentication, StoredClientCertificate } from '@gateway/store/config';
-import type { InFlightDelivery } from '../../model/delivery.js';
-import type { Outgoing } from '../../model/destination.js';
+import type { Attempt, InFlightDelivery } from '../../model/delivery.js';
 import type { TextConfig } from '../../model/notification-text.js';
 import { presetRequest } from './presets/presets.js';
 import type { EndpointRequest } from './sender.js';
@@ -57,7 +56,7 @@ export class RequestBuilder {
     endpoint: Endpoint,
     delivery: InFlightDelivery,
     nowMs: number,
-    trace?: Outgoing['trace'],
+    trace?: Pick<NonNullable<Attempt['trace']>, 'traceparent' | 'tracestate'>,
     token?: string | null,
   ): EndpointRequest {
     const opened = this.#openedOf(endpoint);

@@ -2,10 +2,11 @@ import type { Open } from '@gateway/core/crypto';
 import { type TokenBuckets, VERSION } from '@gateway/core/process';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { Clock } from '../../model/clock.js';
+import type { Attempt } from '../../model/delivery.js';
 import type {
+  Attempted,
   Destination,
-  Outgoing,
-  SendResult,
+  NotSent,
   SendSignal,
   Shortage,
 } from '../../model/destination.js';
@@ -45,7 +46,10 @@ export class HttpDestination implements Destination {
     return this.#sender.shortage;
   }
 
-  send({ endpoint, delivery, trace }: Outgoing, signal: SendSignal): Promise<SendResult> {
+  send(
+    { endpoint, delivery, trace }: Pick<Attempt, 'endpoint' | 'delivery' | 'trace'>,
+    signal: SendSignal,
+  ): Promise<Attempted | NotSent> {
     const { clock, responsePace } = this.options;
     return new Promise((resolve) => {
       // The monotonic clock is read first, so that the recorded end of the attempt is never before

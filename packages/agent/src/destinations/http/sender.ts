@@ -17,7 +17,7 @@ import {
 import type { TokenBuckets } from '@gateway/core/process';
 import type { SecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
-import type { NotSent, Shortage } from '../../model/destination.js';
+import type { Shortage } from '../../model/destination.js';
 import { CertifiedPools, type IdentifiedCertificate } from './certified-pools.js';
 import { decompress } from './decompress.js';
 import {
@@ -43,7 +43,7 @@ export interface RequestResult {
   /** Whether a reused connection, probably closed while idle, ended before any response byte. */
   readonly isIdleLoss?: boolean;
   /** Why nothing was sent, if not for a fault of the endpoint. */
-  readonly unsent?: Exclude<NotSent['reason'], 'aborted'>;
+  readonly unsent?: 'lookup' | 'shortage' | 'unreadable';
 }
 
 export interface EndpointRequest {

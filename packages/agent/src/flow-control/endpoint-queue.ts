@@ -1,14 +1,15 @@
-import { SLOW_WAITING_MAX } from '../flow-control/gates.js';
-import type { InFlightDelivery, QueueState } from '../model/delivery.js';
+import type { Attempt, InFlightDelivery } from '../model/delivery.js';
 
+/** Deliveries in memory of a slow endpoint, or of one whose breaker is being probed. */
+export const SLOW_WAITING_MAX = 100;
 /** While a request has been running for longer, few of the endpoint's deliveries stay in memory. */
 export const SLOW_AFTER_MS = 1_000;
 
-type Sending = { readonly startedAtMs: number };
+type Running = Pick<Attempt, 'startedAtMs'>;
 
-export class EndpointQueue implements QueueState {
+export class EndpointQueue {
   /** Oldest first: a `Set` keeps insertion order. */
-  readonly #sending = new Set<Sending>();
+  readonly #sending = new Set<Running>();
   #waiting: (InFlightDelivery | undefined)[] = [];
   #head = 0;
   isOffered = false;
@@ -73,13 +74,19 @@ export class EndpointQueue implements QueueState {
     return this.#waiting.splice(this.#head + keep) as InFlightDelivery[];
   }
 
-  begin(nowMs: number): Sending {
-    const request = { startedAtMs: nowMs };
-    this.#sending.add(request);
-    return request;
+  begin(attempt: Running): void {
+    this.#sending.add(attempt);
   }
 
-  end(request: Sending): void {
-    this.#sending.delete(request);
+  end(attempt: Running): void {
+    this.#sending.delete(attempt);
   }
+}
+
+export interface QueuesInFlight {
+  readonly queues: ReadonlyMap<string, EndpointQueue>;
+  /** Whether only the reserve is left, which is for endpoints that respond promptly. */
+  readonly isReserve: boolean;
+  hasRoomFor(of: Pick<EndpointQueue, 'projectId' | 'endpointId'>): boolean;
+  wake(endpointId: string): void;
 }
