@@ -114,7 +114,7 @@ export class Claimer {
   #sleep(): void {
     clearTimeout(this.#timer);
     const inMs = this.options.dueTimes.nextInMs();
-    if (this.#stopped || this.#claiming || inMs === undefined) return;
+    if (this.#stopped || this.#claiming || inMs === Infinity) return;
     this.#timer = setTimeout(
       () => {
         this.#claiming = this.#claimDue().finally(() => {

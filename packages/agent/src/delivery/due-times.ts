@@ -26,8 +26,11 @@ export class DueTimes {
     this.#onEarlier();
   }
 
-  nextInMs(): number | undefined {
-    return this.#atMs.size === 0 ? undefined : Math.min(...this.#atMs.values()) - performance.now();
+  /** Infinity if there is none. */
+  nextInMs(): number {
+    let nextAtMs = Infinity;
+    for (const atMs of this.#atMs.values()) if (atMs < nextAtMs) nextAtMs = atMs;
+    return nextAtMs - performance.now();
   }
 
   *takeDue(nowMs: number): Generator<string> {

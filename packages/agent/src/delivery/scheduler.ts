@@ -8,7 +8,7 @@ import type { CircuitBreakers } from '../flow-control/circuit-breakers.js';
 import type { RateLimits } from '../flow-control/rate-limits.js';
 import { type EndpointQueue, SLOW_AFTER_MS } from '../flow-control/endpoint-queue.js';
 import type { Consumers, Gates, GateRefusal } from '../flow-control/gates.js';
-import { type LoopShares, SHARES_LOOK_MS } from '@gateway/core/process';
+import { type LoopShares, SHARES_LOOK_MS, SLICE_MS } from '@gateway/core/process';
 import type { Attempt } from '../model/delivery.js';
 import type { NotSent } from '../model/destination.js';
 import type { DueTimes } from './due-times.js';
@@ -20,7 +20,7 @@ interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'log'> {
   readonly gates: Gates;
   readonly circuitBreakers: Pick<CircuitBreakers, 'recordProbe' | 'countRequest'>;
   readonly rateLimits: Pick<RateLimits, 'forget'>;
-  readonly backlogPacing: Pick<BacklogPacing, 'has' | 'answeredWell' | 'forget'>;
+  readonly backlogPacing: Pick<BacklogPacing, 'answeredWell' | 'forget'>;
   readonly attempts: AttemptRunner;
   readonly attemptWriter: { push(attempt: AttemptRecord): void };
   readonly releaser: DeliveryReleaser;
@@ -37,11 +37,6 @@ const UNSENT: Readonly<Record<'lookup' | 'shortage' | 'function', Wait>> = {
   function: { reason: 'function', dueInMs: 5_000, spreadMs: 10_000, paceMs: 0 },
 };
 const LOOK_MS = 500;
-/**
- * The maximum time spent starting requests per event-loop turn, because signing large bodies is
- * slow.
- */
-const TURN_MS = 4;
 
 /**
  * Selects the next delivery to send. Endpoints take turns, so that neither a backlog nor a hanging
@@ -87,7 +82,8 @@ export class Scheduler {
     const { inFlight, loopShares, consumers } = this.options;
     if (this.#isPumping || this.#isPumpingSoon) return;
     this.#isPumping = true;
-    const untilMs = performance.now() + TURN_MS;
+    // Signing large bodies is slow.
+    const untilMs = performance.now() + SLICE_MS;
     try {
       while (consumers.busy < consumers.size) {
         if (performance.now() > untilMs) return this.#pumpSoon();
@@ -212,10 +208,8 @@ export class Scheduler {
     const error = record.detail ?? '';
     // Closing the circuit breaker expedites the backlog as well.
     if (isProbe) return void circuitBreakers.recordProbe(endpoint, isUp === true, error);
-    if (isUp && isPrompt && backlogPacing.has(endpoint.id)) {
-      const nowMs = performance.now();
-      if (!queue.isSlow(nowMs)) backlogPacing.answeredWell(endpoint, nowMs);
-    }
+    const nowMs = performance.now();
+    if (isUp && isPrompt && !queue.isSlow(nowMs)) backlogPacing.answeredWell(endpoint, nowMs);
     if (isUp !== null) circuitBreakers.countRequest(endpoint, isUp, error, isOperational);
   }
 

@@ -42,10 +42,6 @@ export class BacklogPacing {
     );
   }
 
-  has(endpointId: string): boolean {
-    return this.#backlogPacing.has(endpointId);
-  }
-
   /** Expedites postponed deliveries after a good response, unless they are due soon. */
   answeredWell(endpoint: Pick<Endpoint, 'id' | 'projectId'>, nowMs: number): void {
     const backlog = this.#backlogPacing.get(endpoint.id);

@@ -19,7 +19,6 @@ import type { SecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
 import type { Shortage } from '../../model/destination.js';
 import { CertifiedPools, type IdentifiedCertificate } from './certified-pools.js';
-import { decompress } from './decompress.js';
 import {
   failureOf,
   proxyRemark,
@@ -29,7 +28,7 @@ import {
   wantOf,
   type RequestFailure,
 } from './failure.js';
-import { bodyText, headerText } from './response-text.js';
+import { bodyText, decompress, headerText } from './response-body.js';
 
 export interface RequestResult {
   readonly status: number | null;
