@@ -1,5 +1,6 @@
 import { GatewayApiError, type CallOptions } from '@gateway/client';
 import { useCallback, useRef, useState } from 'preact/hooks';
+import { changes } from './read.js';
 
 export interface Action<Args extends unknown[]> {
   /** No effect while it is running. */
@@ -9,9 +10,14 @@ export interface Action<Args extends unknown[]> {
   readonly clear: () => void;
 }
 
-/** One call at a time. */
+/**
+ * One call at a time. When it has succeeded, everything shown is read again.
+ *
+ * @param isChange false for a call that changes nothing
+ */
 export function useAction<Args extends unknown[]>(
   work: (...args: Args) => Promise<unknown>,
+  isChange = true,
 ): Action<Args> {
   const [state, setState] = useState<{ isRunning: boolean; error: Error | undefined }>({
     isRunning: false,
@@ -28,7 +34,10 @@ export function useAction<Args extends unknown[]>(
       isRunning.current = false;
       setState({ isRunning: false, error });
     };
-    latest.current(...args).then(() => end(), end);
+    latest.current(...args).then(() => {
+      end();
+      if (isChange) changes.value++;
+    }, end);
   }, []);
   const clear = useCallback(() => setState((it) => ({ ...it, error: undefined })), []);
   return { run, ...state, clear };

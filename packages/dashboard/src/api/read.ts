@@ -1,4 +1,5 @@
 import type { Page } from '@gateway/client';
+import { signal } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { projectId } from '../router/location.js';
 
@@ -14,6 +15,9 @@ export interface Resource<Data> {
 export interface ReadOptions {
   readonly signal: AbortSignal;
 }
+
+/** Counts what the user changed. After each change, everything shown is read again. */
+export const changes = signal(0);
 
 /** The back button shows cached data at once, while it is read again. */
 const shownBefore = new Map<string, unknown>();
@@ -45,7 +49,7 @@ export function useResource<Data>(
       setState((before) => ({ ...(before.key === key && before), key, error: error as Error }));
     }
   };
-  usePolling(read, everyMs, [key, round], key !== undefined);
+  usePolling(read, everyMs, [key, round, changes.value], key !== undefined);
 
   const isCurrent = state.key === key;
   const data =
@@ -149,7 +153,7 @@ export function useList<Row extends { readonly uid: string }>(
       if (!signal.aborted) update((before) => ({ ...before, error: error as Error }));
     }
   };
-  usePolling(read, everyMs, [key, round]);
+  usePolling(read, everyMs, [key, round, changes.value]);
 
   const loadMore = () => {
     const { cursor } = state;

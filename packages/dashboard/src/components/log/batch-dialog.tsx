@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { ReadOptions } from '../../api/read.js';
+import { changes, type ReadOptions } from '../../api/read.js';
 import { count } from '../../format/number.js';
 import { Problem, Progress } from '../feedback.js';
 import { Dialog } from '../form.js';
@@ -25,22 +25,19 @@ interface BatchWords {
 /**
  * @param props.label such as `Resend…`
  * @param props.begin fixes the selection of rows when the dialog opens
- * @param props.onDone called when the dialog is closed, because rows may have changed
  */
 export function BatchButton({
   label,
   begin,
-  onDone,
   ...dialog
 }: Pick<Parameters<typeof BatchDialog>[0], 'title' | 'words' | 'note'> & {
   label: string;
   begin: () => RunStep;
-  onDone: () => void;
 }) {
   const [step, setStep] = useState<RunStep>();
   const close = () => {
     setStep(undefined);
-    onDone();
+    changes.value++;
   };
   return (
     <>

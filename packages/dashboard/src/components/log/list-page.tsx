@@ -1,6 +1,12 @@
 import type { ComponentChildren } from 'preact';
-import { useRef, useState } from 'preact/hooks';
-import { useList, type Listing, type PageQuery, type ReadOptions } from '../../api/read.js';
+import { useRef } from 'preact/hooks';
+import {
+  changes,
+  useList,
+  type Listing,
+  type PageQuery,
+  type ReadOptions,
+} from '../../api/read.js';
 import { utcTime } from '../../format/time.js';
 import { projectHref, query } from '../../router/location.js';
 import { Empty, Loading, Problem } from '../feedback.js';
@@ -27,7 +33,6 @@ interface Props<Row> {
 /**
  * A page that lists rows as they appear, with filters.
  *
- * @param props.actions gets a function that starts the list anew
  * @param props.creates what the user may create, such as `endpoint`
  * @param props.note between the filters and the list
  */
@@ -40,14 +45,13 @@ export function ListPage<Row extends { readonly uid: string }>({
   note,
   ...list
 }: Props<Row> & {
-  actions?: (reload: () => void) => ComponentChildren;
+  actions?: ComponentChildren;
   creates?: string | false;
   searchHint?: string;
   filters?: ComponentChildren;
   hasTime?: boolean;
   note?: ComponentChildren;
 }) {
-  const [round, setRound] = useState(0);
   const { title, children } = list;
   const creation = projectHref(`${listPath(title)}/new`);
   return (
@@ -56,7 +60,7 @@ export function ListPage<Row extends { readonly uid: string }>({
       isFull
       actions={
         <>
-          {actions?.(() => setRound(round + 1))}
+          {actions}
           {creates && (
             <ButtonLink kind="main" keys="n" href={creation}>
               {`New ${creates}`}
@@ -69,7 +73,8 @@ export function ListPage<Row extends { readonly uid: string }>({
         {filters}
       </FilterBar>
       {note}
-      <LiveLog<Row> key={round} {...list}>
+      {/* After a change, the list starts anew. */}
+      <LiveLog<Row> key={changes.value} {...list}>
         {children}
         {creates && (
           <ButtonLink kind="main" href={creation}>

@@ -36,7 +36,6 @@ export function Sessions() {
             isRow
             work={() => accountApi().users.revokeSession(uid)}
             told="Session ended."
-            onDone={list.refresh}
           >
             <p>
               The browser must sign in again. If you do not recognise this session, change your

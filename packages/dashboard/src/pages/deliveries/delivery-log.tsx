@@ -22,7 +22,7 @@ export default function DeliveryLog() {
   return (
     <ListPage<EventDelivery>
       title="Deliveries"
-      actions={(reload) => <ResendAll onDone={reload} />}
+      actions={<ResendAll />}
       searchHint={isPortal.value ? 'ID prefix' : 'Event type or ID prefix'}
       filters={
         <>

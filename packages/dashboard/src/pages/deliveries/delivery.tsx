@@ -47,7 +47,7 @@ export default function DeliveryPage({ id }: PageProps) {
       title={({ delivery: { event_metadata: it } }) => it.event_type ?? 'Delivery'}
       name="Delivery"
       list="Deliveries"
-      actions={({ delivery: it }) => <ResendButton delivery={it} onSent={resource.refresh} />}
+      actions={({ delivery: it }) => <ResendButton delivery={it} />}
     >
       {({ delivery: shown, attempts }) => (
         <div class="split">

@@ -45,13 +45,7 @@ export function resendNow(delivery: EventDelivery): void {
     .catch(toastError);
 }
 
-export function ResendButton({
-  delivery,
-  onSent,
-}: {
-  delivery: EventDelivery;
-  onSent: () => void;
-}) {
+export function ResendButton({ delivery }: { delivery: EventDelivery }) {
   const [isAsked, setAsked] = useState(false);
   const [behind, setBehind] = useState<readonly HeldBack[]>([]);
   const isDelivered = delivery.status === 'success';
@@ -65,7 +59,6 @@ export function ResendButton({
         ? 'Delivery queued.'
         : `${isWaiting(delivery) ? 'Retrying' : 'Resending'} the delivery.`,
     );
-    onSent();
   });
   const isHeld = isWaiting(delivery) && delivery.endpoint_metadata.status === 'paused';
   const press = () => (isDelivered ? setAsked(true) : action.run());
@@ -107,7 +100,7 @@ const SENDABLE = {
   waiting: 'deliveries waiting for their first attempt',
 };
 
-export function ResendAll({ onDone }: { onDone: () => void }) {
+export function ResendAll() {
   const chosen = param('status');
   const status = (chosen || 'failure') as keyof typeof SENDABLE;
   const isWaiting = status === 'retry' || status === 'waiting';
@@ -149,7 +142,6 @@ export function ResendAll({ onDone }: { onDone: () => void }) {
         };
       }}
       note={<BreakerNote behind={behind} />}
-      onDone={onDone}
     />
   );
 }

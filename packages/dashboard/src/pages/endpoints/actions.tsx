@@ -5,13 +5,7 @@ import { query, setQuery } from '../../router/location.js';
 import { mayManage, maySend } from '../../session/session.js';
 import { TestEvent } from './test-event.js';
 
-export function EndpointActions({
-  endpoint,
-  onChange,
-}: {
-  endpoint: Endpoint;
-  onChange: () => void;
-}) {
+export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
   const { uid, name, status } = endpoint;
   const isActive = status === 'active';
   const isTesting = query.value.has('test');
@@ -33,7 +27,6 @@ export function EndpointActions({
                 ? `${name} is paused. Its deliveries are held.`
                 : `${name} is active. Held deliveries are being sent.`
             }
-            onDone={onChange}
           >
             {isActive ? 'Pause' : 'Activate'}
           </ActionButton>

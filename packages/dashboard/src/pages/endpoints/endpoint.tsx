@@ -37,26 +37,25 @@ export default function EndpointPage({ id }: PageProps) {
     },
     LIVE_MS,
   );
-  const { refresh } = resource;
   return (
     <ResourcePage
       resource={resource}
       title={({ endpoint }) => endpoint.name}
       name="Endpoint"
       list="Endpoints"
-      actions={({ endpoint }) => <EndpointActions endpoint={endpoint} onChange={refresh} />}
+      actions={({ endpoint }) => <EndpointActions endpoint={endpoint} />}
     >
       {({ endpoint, attempts }) => (
         <>
-          <StateLine endpoint={endpoint} attempts={attempts} onChange={refresh} />
+          <StateLine endpoint={endpoint} attempts={attempts} />
           <Health id={id} />
           <Subscriptions endpointId={id} />
           <div class="split">
             <div>
-              <Settings endpoint={endpoint} onChange={refresh} />
+              <Settings endpoint={endpoint} />
             </div>
             <aside>
-              <Secrets endpoint={endpoint} onChange={refresh} />
+              <Secrets endpoint={endpoint} />
             </aside>
           </div>
         </>
@@ -65,15 +64,7 @@ export default function EndpointPage({ id }: PageProps) {
   );
 }
 
-function StateLine({
-  endpoint,
-  attempts,
-  onChange,
-}: {
-  endpoint: Endpoint;
-  attempts: Attempts | undefined;
-  onChange: () => void;
-}) {
+function StateLine({ endpoint, attempts }: { endpoint: Endpoint; attempts: Attempts | undefined }) {
   const { status, circuit_breaker: breaker } = endpoint;
   const { label, tone, sentence, until } = stateOf(endpoint, attempts);
   const isTripped = breaker !== null && breaker.state !== 'closed';
@@ -96,7 +87,6 @@ function StateLine({
           <ActionButton
             work={() => api().endpoints.resetCircuitBreaker(endpoint.uid)}
             told={CLOSED[isPortal.value ? 'owner' : 'project']}
-            onDone={onChange}
           >
             {isPortal.value ? 'Send now' : 'Close breaker and send now'}
           </ActionButton>

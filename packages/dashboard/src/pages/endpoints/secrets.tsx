@@ -28,21 +28,13 @@ const OVERLAPS = [
   ['0', 'Now'],
 ] as const;
 
-export function Secrets({
-  endpoint: { uid, secrets },
-  onChange,
-}: {
-  endpoint: Endpoint;
-  onChange: () => void;
-}) {
+export function Secrets({ endpoint: { uid, secrets } }: { endpoint: Endpoint }) {
   return (
     <Panel
       title="Secrets"
       actions={
         mayManage() && (
-          <DialogButton
-            dialog={(close) => <Rotate endpointId={uid} onRotated={onChange} onClose={close} />}
-          >
+          <DialogButton dialog={(close) => <Rotate endpointId={uid} onClose={close} />}>
             Rotate…
           </DialogButton>
         )
@@ -74,20 +66,11 @@ const columns: TableColumns<Secret> = {
     ),
 };
 
-function Rotate({
-  endpointId,
-  onRotated,
-  onClose,
-}: {
-  endpointId: string;
-  onRotated: () => void;
-  onClose: () => void;
-}) {
+function Rotate({ endpointId, onClose }: { endpointId: string; onClose: () => void }) {
   const [rotated, setRotated] = useState<Endpoint>();
   const form = useForm({ hours: '24', secret: '' }, async ({ hours, secret }) => {
     const change = { expiration: Number(hours), ...given({ secret }) };
     setRotated(await api().endpoints.expireSecret(endpointId, change));
-    onRotated();
   });
   return (
     <FormDialog

@@ -24,14 +24,9 @@ import { endpointFields, EndpointFields, fieldsOf } from './form/endpoint-fields
 import { limitWords } from './form/rate-limit-fields.js';
 import { retryWords } from './form/retry-fields.js';
 
-export function Settings({ endpoint, onChange }: { endpoint: Endpoint; onChange: () => void }) {
+export function Settings({ endpoint }: { endpoint: Endpoint }) {
   const isEditing = query.value.has('edit') && mayManage();
   const end = () => setQuery({ edit: undefined }, { replace: true });
-  const onSaved = () => {
-    end();
-    onChange();
-    toast('Saved.');
-  };
   return (
     <Panel
       title="Settings"
@@ -45,7 +40,7 @@ export function Settings({ endpoint, onChange }: { endpoint: Endpoint; onChange:
       }
     >
       {isEditing ? (
-        <EditForm endpoint={endpoint} onEnd={end} onSaved={onSaved} />
+        <EditForm endpoint={endpoint} onEnd={end} />
       ) : (
         <Facts rows={factsOf(endpoint)} />
       )}
@@ -53,22 +48,17 @@ export function Settings({ endpoint, onChange }: { endpoint: Endpoint; onChange:
   );
 }
 
-function EditForm({
-  endpoint,
-  onSaved,
-  onEnd,
-}: {
-  endpoint: Endpoint;
-  onSaved: () => void;
-  onEnd: () => void;
-}) {
+function EditForm({ endpoint, onEnd }: { endpoint: Endpoint; onEnd: () => void }) {
   const edit = useEdit<Endpoint, Value, ChangedEndpoint>(endpoint, {
     what: 'endpoint',
     rows: api().endpoints,
     draftOf: (it) => ({ ...it }),
     fieldsOf,
     ignored: ['circuit_breaker', 'secrets'],
-    onSaved,
+    onSaved: () => {
+      onEnd();
+      toast('Saved.');
+    },
   });
   return (
     <Form action={edit} verb="Save" actions={<Button onPress={onEnd}>Cancel</Button>}>

@@ -26,20 +26,9 @@ export default function EventTypeList() {
   return (
     <ListPage<EventType>
       title="Event types"
-      actions={(reload) =>
+      actions={
         mayCreate && (
-          <DialogButton
-            dialog={(close) => (
-              <ImportDialog
-                onClose={() => {
-                  close();
-                  reload();
-                }}
-              />
-            )}
-          >
-            Import…
-          </DialogButton>
+          <DialogButton dialog={(close) => <ImportDialog onClose={close} />}>Import…</DialogButton>
         )
       }
       creates={mayCreate && 'event type'}

@@ -36,7 +36,6 @@ async function find(name: string, options: ReadOptions): Promise<EventType | nul
 
 export default function EventTypePage({ id: name }: PageProps) {
   const resource = useResource(`event type ${name}`, (options) => find(name, options));
-  const { refresh } = resource;
   const isEditing = query.value.has('edit') && may('member');
   return (
     <ResourcePage
@@ -44,15 +43,11 @@ export default function EventTypePage({ id: name }: PageProps) {
       title={(type) => type?.name ?? name}
       name={name}
       list="Event types"
-      actions={(type) => type && !isEditing && <Actions type={type} onChange={refresh} />}
+      actions={(type) => type && !isEditing && <Actions type={type} />}
     >
       {(type) => {
         if (type === null) return <Unknown name={name} />;
-        return isEditing ? (
-          <EventTypeEdit type={type} onSaved={refresh} />
-        ) : (
-          <Reference type={type} />
-        );
+        return isEditing ? <EventTypeEdit type={type} /> : <Reference type={type} />;
       }}
     </ResourcePage>
   );
@@ -73,13 +68,7 @@ function Unknown({ name }: { name: string }) {
   );
 }
 
-function Actions({
-  type: { uid, name, deprecated_at: deprecatedAt },
-  onChange,
-}: {
-  type: EventType;
-  onChange: () => void;
-}) {
+function Actions({ type: { uid, name, deprecated_at: deprecatedAt } }: { type: EventType }) {
   const isDeprecated = deprecatedAt !== null;
   const begin = () => setQuery({ edit: '1' });
   return (
@@ -101,7 +90,6 @@ function Actions({
                 ? `${name} is current again.`
                 : `${name} is deprecated. Its events are still delivered.`
             }
-            onDone={onChange}
           >
             {isDeprecated ? 'Make current' : 'Deprecate'}
           </ActionButton>
@@ -114,7 +102,7 @@ function Actions({
   );
 }
 
-function EventTypeEdit({ type, onSaved }: { type: EventType; onSaved: () => void }) {
+function EventTypeEdit({ type }: { type: EventType }) {
   const end = () => setQuery({ edit: undefined }, { replace: true });
   const edit = useEdit<EventType, EventTypeDraft, ChangedEventType>(type, {
     what: 'event type',
@@ -123,7 +111,6 @@ function EventTypeEdit({ type, onSaved }: { type: EventType; onSaved: () => void
     fieldsOf,
     onSaved: () => {
       end();
-      onSaved();
       toast('Saved.');
     },
   });

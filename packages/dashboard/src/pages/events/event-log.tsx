@@ -19,7 +19,7 @@ export default function EventLog() {
   return (
     <ListPage<Event>
       title="Events"
-      actions={(reload) => <ReplayAll onDone={reload} />}
+      actions={<ReplayAll />}
       searchHint="data.order.id = 42, text, or an ID"
       filters={
         <>

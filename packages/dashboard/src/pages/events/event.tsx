@@ -42,7 +42,7 @@ export default function EventPage({ id }: PageProps) {
       title={({ event_type: type }) => type}
       name="Event"
       list="Events"
-      actions={() => status !== 'pending' && <ReplayButton id={id} onDone={explained.refresh} />}
+      actions={() => status !== 'pending' && <ReplayButton id={id} />}
     >
       {(data) => (
         <div class="split">

@@ -18,21 +18,20 @@ export function routeNow({ uid, event_type: type }: Event): void {
     .then(() => toast(`Replaying ${type}.`), toastError);
 }
 
-export function ReplayButton({ id, onDone }: { id: string; onDone: () => void }) {
+export function ReplayButton({ id }: { id: string }) {
   if (!may('member')) return null;
   return (
     <ActionButton
       keys="r"
       work={() => api().events.replay(id)}
       told="Event replayed. Endpoints without a delivery of it get one."
-      onDone={onDone}
     >
       Replay
     </ActionButton>
   );
 }
 
-export function ReplayAll({ onDone }: { onDone: () => void }) {
+export function ReplayAll() {
   const { query: idStart, search, sourceId, status, outcome } = eventFilter();
   if (idStart !== undefined || status === 'pending' || !may('member')) return null;
   const words = {
@@ -56,7 +55,6 @@ export function ReplayAll({ onDone }: { onDone: () => void }) {
         };
         return (step, options) => api().events.batchReplay({ ...selection, ...step }, options);
       }}
-      onDone={onDone}
     />
   );
 }

@@ -37,7 +37,6 @@ const kept = new Map<string, DraftState<unknown>>();
 export function useFunctionDraft<It extends Versioned>(
   owner: It,
   place: FunctionPlace<It>,
-  onSaved: () => void,
 ): FunctionDraft {
   const functionOf = (it: It) => place.textOf(it) ?? '';
   const [state, setState] = useState<DraftState<It>>(
@@ -68,7 +67,6 @@ export function useFunctionDraft<It extends Versioned>(
       setConflict(undefined);
       change(() => ({ base: saved }));
       toast(place.saved);
-      onSaved();
     } catch (error) {
       if (!isStale(error)) throw error;
       const now = await place.read(on.uid);

@@ -37,13 +37,13 @@ export default function SourceFunction({ id }: PageProps) {
       list="Sources"
       tabs={<SourceTabs id={id} shown="function" />}
     >
-      {(data) => <Editor source={data} onSaved={source.refresh} />}
+      {(data) => <Editor source={data} />}
     </ResourcePage>
   );
 }
 
-function Editor({ source, onSaved }: { source: Source; onSaved: () => void }) {
-  const draft = useFunctionDraft(source, place, onSaved);
+function Editor({ source }: { source: Source }) {
+  const draft = useFunctionDraft(source, place);
   const sample = useSample(source);
   const test =
     may('member') && sample.message ? { function: draft.text, ...sample.message } : undefined;

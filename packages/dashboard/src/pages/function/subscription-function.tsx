@@ -44,13 +44,13 @@ export default function SubscriptionFunction({ id }: PageProps) {
       list="Subscriptions"
       tabs={<SubscriptionTabs id={id} shown="function" />}
     >
-      {(data) => <Editor subscription={data} onSaved={subscription.refresh} />}
+      {(data) => <Editor subscription={data} />}
     </ResourcePage>
   );
 }
 
-function Editor({ subscription, onSaved }: { subscription: Subscription; onSaved: () => void }) {
-  const draft = useFunctionDraft(subscription, place, onSaved);
+function Editor({ subscription }: { subscription: Subscription }) {
+  const draft = useFunctionDraft(subscription, place);
   const sample = useEventSample();
   const data = objectOf(sample.text);
   const isReady = may('member') && draft.text.trim() !== '';

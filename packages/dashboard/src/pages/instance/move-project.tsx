@@ -8,11 +8,9 @@ const BY_ID = 'by ID';
 
 export function MoveProject({
   shards,
-  onDone,
   onClose,
 }: {
   shards: readonly Shard[];
-  onDone: () => void;
   onClose: () => void;
 }) {
   const form = useForm({ chosen: '', typed: '', to: '' }, async () => {
@@ -20,7 +18,6 @@ export function MoveProject({
     toast(
       `New events of ${project?.name ?? 'the project'} go to ${to}. Agents copy the earlier ones.`,
     );
-    onDone();
     onClose();
     await readProjects();
   });

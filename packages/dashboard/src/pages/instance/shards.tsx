@@ -31,22 +31,17 @@ export function Shards() {
     LIVE_MS,
   );
   const all = shards.data?.content ?? [];
-  const onDone = shards.refresh;
   return (
     <Panel
       title="Shards"
       actions={
         <span class="page-actions">
           {all.length > 1 && (
-            <DialogButton
-              dialog={(close) => <MoveProject shards={all} onDone={onDone} onClose={close} />}
-            >
+            <DialogButton dialog={(close) => <MoveProject shards={all} onClose={close} />}>
               Move project…
             </DialogButton>
           )}
-          <DialogButton dialog={(close) => <AddShard onDone={onDone} onClose={close} />}>
-            Add shard…
-          </DialogButton>
+          <DialogButton dialog={(close) => <AddShard onClose={close} />}>Add shard…</DialogButton>
         </span>
       }
     >
@@ -56,12 +51,7 @@ export function Shards() {
       </p>
       <Loaded resource={shards}>
         {({ content }) => (
-          <Table
-            label="Shards"
-            columns={columnsOf(onDone)}
-            rows={content}
-            idOf={({ name }) => name}
-          />
+          <Table label="Shards" columns={columns} rows={content} idOf={({ name }) => name} />
         )}
       </Loaded>
     </Panel>
@@ -80,7 +70,7 @@ function MoveNote({ project_id: id, from, phase, error, ...move }: Move) {
   return <div class="muted">{parts.filter((it) => it !== undefined).join(', ')}</div>;
 }
 
-const columnsOf = (refresh: () => void): TableColumns<Shard> => ({
+const columns: TableColumns<Shard> = {
   Shard: ({ name }) => name,
   State: ({ state, reason, is_draining: isDraining }) => (
     <>
@@ -109,7 +99,6 @@ const columnsOf = (refresh: () => void): TableColumns<Shard> => ({
       <ActionButton
         label={`${isDraining ? 'End draining' : 'Drain'} ${name}`}
         work={() => accountApi().shards.update(name, { is_draining: !isDraining })}
-        onDone={refresh}
       >
         {isDraining ? 'End draining' : 'Drain'}
       </ActionButton>
@@ -120,14 +109,13 @@ const columnsOf = (refresh: () => void): TableColumns<Shard> => ({
           isRow
           work={() => accountApi().shards.delete(name)}
           told={`The shard ${name} was removed.`}
-          onDone={refresh}
         >
           <p>Its tables stay in its database. A shard with projects cannot be removed.</p>
         </ConfirmButton>
       )}
     </span>
   ),
-});
+};
 
 const EMPTY = {
   name: '',
@@ -140,11 +128,10 @@ const EMPTY = {
   schema: '',
 };
 
-function AddShard({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
+function AddShard({ onClose }: { onClose: () => void }) {
   const form = useForm(EMPTY, async (values) => {
     const shard = await accountApi().shards.create(shardOf(values));
     toast(`The shard ${shard.name} was added.`);
-    onDone();
     onClose();
   });
   const field = (name: keyof typeof EMPTY, label: string, hint?: string) => (

@@ -27,7 +27,7 @@ export default function IssuePage({ id }: PageProps) {
       title={({ kind, endpoint_name: name }) => `${kindWords(kind)} at ${name}`}
       name="Issue"
       list="Issues"
-      actions={(it) => maySend() && <Actions issue={it} onChange={resource.refresh} />}
+      actions={(it) => maySend() && <Actions issue={it} />}
     >
       {(it) => (
         <>
@@ -41,15 +41,12 @@ export default function IssuePage({ id }: PageProps) {
   );
 }
 
-function Actions({ issue, onChange }: { issue: Issue; onChange: () => void }) {
+function Actions({ issue }: { issue: Issue }) {
   const { uid, state, first_seen_at: since, endpoint_name: name } = issue;
   const isMuted = state === 'muted';
   return (
     <>
-      <ActionButton
-        work={() => (isMuted ? api().issues.unmute(uid) : api().issues.mute(uid))}
-        onDone={onChange}
-      >
+      <ActionButton work={() => (isMuted ? api().issues.unmute(uid) : api().issues.mute(uid))}>
         {isMuted ? 'Unmute' : 'Mute'}
       </ActionButton>
       <BatchButton
@@ -66,7 +63,6 @@ function Actions({ issue, onChange }: { issue: Issue; onChange: () => void }) {
           const { due, held, left, next } = await api().issues.retry(uid, step, options);
           return { count: due + held, held, left, next };
         }}
-        onDone={onChange}
       />
     </>
   );

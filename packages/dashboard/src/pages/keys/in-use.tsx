@@ -79,13 +79,13 @@ export function StateBadge({ row }: { row: Ending }) {
   return <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} />;
 }
 
-export function RevokeButton<It extends Expiring>({
+export function RevokeButton({
   row: { uid, name, last_used_at: used },
-  of: { list, revoke },
+  revoke,
   children,
 }: {
-  row: It;
-  of: { readonly list: List<It>; readonly revoke: (id: string) => Promise<unknown> };
+  row: Expiring;
+  revoke: (id: string) => Promise<unknown>;
   children: ComponentChildren;
 }) {
   return (
@@ -95,7 +95,6 @@ export function RevokeButton<It extends Expiring>({
       isRow
       work={() => revoke(uid)}
       told={`${name} was revoked.`}
-      onDone={list.refresh}
     >
       <p>{children} This cannot be undone.</p>
       <p>

@@ -40,12 +40,10 @@ export function NewKey({
     const expires_at = expiryOf(values.expiry);
     const created = await ring.create({ ...fieldsOf(values), expires_at });
     setKey(created.key);
-    ring.list.refresh();
   });
   const revoking = useAction(async () => {
     await ring.revoke(replaces?.uid ?? '');
     toast('The old key was revoked.');
-    ring.list.refresh();
     onClose();
   });
   return (
@@ -102,7 +100,6 @@ export function EditKey({
   const form = useForm(draftOf(row), async (values) => {
     await ring.update(row.uid, fieldsOf(values));
     toast(`${row.name} was changed.`);
-    ring.list.refresh();
     onClose();
   });
   return (

@@ -54,7 +54,7 @@ function Actions({ row, ring }: { row: PersonalKey; ring: KeyRing }) {
       >
         Rotate…
       </DialogButton>
-      <RevokeButton row={row} of={ring}>
+      <RevokeButton row={row} revoke={ring.revoke}>
         Requests with <code>{row.mask}</code> are rejected immediately, on other servers within a
         second.
       </RevokeButton>

@@ -1,7 +1,7 @@
 import type { CreatedPortalLink, PortalLink } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { api, type Draft, given, type List, useDraft, useList } from '../../api/index.js';
+import { api, type Draft, given, useDraft, useList } from '../../api/index.js';
 import {
   Button,
   Checkbox,
@@ -41,7 +41,7 @@ export default function PortalLinksPage() {
     State: (row) => <StateBadge row={row} />,
     'Last used': timeCell('last_used_at', 'relative', 'never'),
     Expires: timeCell('expires_at'),
-    Actions: mayChange && ((row) => <Actions row={row} list={list} />),
+    Actions: mayChange && ((row) => <Actions row={row} />),
   };
   return (
     <Page
@@ -74,34 +74,29 @@ export default function PortalLinksPage() {
         </p>
       </InUse>
       {mayChange && query.value.has('new') && (
-        <NewLink
-          owner={owner}
-          onSaved={list.refresh}
-          onClose={() => setQuery({ new: undefined }, { replace: true })}
-        />
+        <NewLink owner={owner} onClose={() => setQuery({ new: undefined }, { replace: true })} />
       )}
     </Page>
   );
 }
 
-function Actions({ row, list }: { row: PortalLink; list: List<PortalLink> }) {
+function Actions({ row }: { row: PortalLink }) {
   if (stateOf(row) === 'revoked') return null;
-  const dialog = { link: row, onSaved: list.refresh };
   return (
     <span class="row-actions">
       <DialogButton
         label={`Edit ${row.name}`}
-        dialog={(close) => <EditLink {...dialog} onClose={close} />}
+        dialog={(close) => <EditLink link={row} onClose={close} />}
       >
         Edit…
       </DialogButton>
       <DialogButton
         label={`New URL for ${row.name}`}
-        dialog={(close) => <NewUrl {...dialog} onClose={close} />}
+        dialog={(close) => <NewUrl link={row} onClose={close} />}
       >
         New URL…
       </DialogButton>
-      <RevokeButton row={row} of={{ list, revoke: (id) => api().portalLinks.revoke(id) }}>
+      <RevokeButton row={row} revoke={(id) => api().portalLinks.revoke(id)}>
         The URL stops showing data of <code>{row.owner_id}</code> immediately, even where it is
         open; on other servers within a second.
       </RevokeButton>
@@ -110,7 +105,6 @@ function Actions({ row, list }: { row: PortalLink; list: List<PortalLink> }) {
 }
 
 interface LinkDialog {
-  readonly onSaved: () => void;
   readonly onClose: () => void;
 }
 
@@ -150,7 +144,7 @@ function NewUrl({ link, ...dialog }: LinkDialog & { link: PortalLink }) {
   );
 }
 
-function EditLink({ link, onSaved, onClose }: LinkDialog & { link: PortalLink }) {
+function EditLink({ link, onClose }: LinkDialog & { link: PortalLink }) {
   const { name, can_manage_endpoint } = link;
   const form = useForm({ name, can_manage_endpoint }, async (values) => {
     const saved = await api().portalLinks.update(link.uid, {
@@ -158,7 +152,6 @@ function EditLink({ link, onSaved, onClose }: LinkDialog & { link: PortalLink })
       name: values.name.trim(),
     });
     toast(`${saved.name} was changed.`);
-    onSaved();
     onClose();
   });
   return (
@@ -201,7 +194,6 @@ function UrlDialog({
   title,
   verb,
   make,
-  onSaved,
   onClose,
   children,
 }: LinkDialog & {
@@ -213,7 +205,6 @@ function UrlDialog({
   const [made, setMade] = useState<CreatedPortalLink>();
   const form = useForm({ expiry: newExpiry(LINK_EXPIRIES) }, async ({ expiry }) => {
     setMade(await make(expiryOf(expiry) ?? ''));
-    onSaved();
   });
   return (
     <FormDialog

@@ -66,7 +66,6 @@ export function Invitations({
             isRow
             work={() => accountApi().invitations.revoke(organisation.uid, it.uid)}
             told={`The invitation of ${it.email} was revoked.`}
-            onDone={list.refresh}
           >
             <p>The invitation link for {it.email} stops working.</p>
           </ConfirmButton>
@@ -91,11 +90,9 @@ export function Invitations({
 /** The user passes on the link, because the gateway sends no email to people. */
 export function Invite({
   organisation,
-  onDone,
   onClose,
 }: {
   organisation: ShownOrganisation;
-  onDone: () => void;
   onClose: () => void;
 }) {
   const { uid, name } = organisation;
@@ -103,7 +100,6 @@ export function Invite({
   const initial: { email: string; role: MemberRole } = { email: '', role: 'member' };
   const form = useForm(initial, async ({ email, role }) => {
     setMade(await accountApi().invitations.create(uid, { email: email.trim(), role }));
-    onDone();
   });
   return (
     <FormDialog

@@ -1,6 +1,6 @@
 import type { Member } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { accountApi, type List, useList } from '../../api/index.js';
+import { accountApi, useList } from '../../api/index.js';
 import {
   Badge,
   type TableColumns,
@@ -45,8 +45,8 @@ export function Members({ organisation }: { organisation: ShownOrganisation }) {
       ((member) =>
         mayChange(member) && (
           <span class="row-actions">
-            <ChangeRole member={member} organisation={organisation} list={list} />
-            <Remove member={member} organisation={organisation} list={list} />
+            <ChangeRole member={member} organisation={organisation} />
+            <Remove member={member} organisation={organisation} />
           </span>
         )),
   };
@@ -62,10 +62,9 @@ export function Members({ organisation }: { organisation: ShownOrganisation }) {
 interface MemberOf {
   readonly member: Member;
   readonly organisation: ShownOrganisation;
-  readonly list: List<Member>;
 }
 
-function ChangeRole({ member, organisation: { uid: id }, list }: MemberOf) {
+function ChangeRole({ member, organisation: { uid: id } }: MemberOf) {
   const [role, setRole] = useState(member.role);
   const person = nameOf(member);
   return (
@@ -78,7 +77,7 @@ function ChangeRole({ member, organisation: { uid: id }, list }: MemberOf) {
       isReady={role !== member.role}
       work={() => accountApi().members.update(id, member.uid, { role })}
       told={`${person} is now ${role}.`}
-      onDone={() => refresh(member, list)}
+      onDone={() => readOwnRole(member)}
     >
       <Select
         label="Role"
@@ -91,7 +90,7 @@ function ChangeRole({ member, organisation: { uid: id }, list }: MemberOf) {
   );
 }
 
-function Remove({ member, organisation: { uid: id, name }, list }: MemberOf) {
+function Remove({ member, organisation: { uid: id, name } }: MemberOf) {
   const person = nameOf(member);
   return (
     <ConfirmButton
@@ -100,7 +99,7 @@ function Remove({ member, organisation: { uid: id, name }, list }: MemberOf) {
       isRow
       work={() => accountApi().members.delete(id, member.uid)}
       told={`${person} was removed.`}
-      onDone={() => refresh(member, list)}
+      onDone={() => readOwnRole(member)}
     >
       <p>
         {person} immediately loses access to the projects of {name}, including with personal API
@@ -110,8 +109,7 @@ function Remove({ member, organisation: { uid: id, name }, list }: MemberOf) {
   );
 }
 
-function refresh(member: Member, list: List<Member>): void {
-  list.refresh();
-  // The user's own role decides which actions are shown, so reload the session after a change.
-  if (member.uid === session.value?.user.uid) void readSession();
+/** The user's own role decides which actions are shown. */
+function readOwnRole({ uid }: Member): void {
+  if (uid === session.value?.user.uid) void readSession();
 }

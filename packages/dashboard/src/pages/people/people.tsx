@@ -35,9 +35,7 @@ function People({ organisation }: { organisation: ShownOrganisation }) {
             <DialogButton
               kind="main"
               keys="n"
-              dialog={(close) => (
-                <Invite organisation={organisation} onDone={invitations.refresh} onClose={close} />
-              )}
+              dialog={(close) => <Invite organisation={organisation} onClose={close} />}
             >
               Invite…
             </DialogButton>

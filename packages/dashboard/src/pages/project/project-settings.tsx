@@ -34,7 +34,7 @@ export default function ProjectSettingsPage() {
             <Facts rows={factsOf(data)} />
           </Panel>
           <Panel title="Settings">
-            <SettingsForm key={data.updated_at} project={data} onSaved={project.refresh} />
+            <SettingsForm project={data} />
           </Panel>
         </>
       )}
@@ -53,7 +53,7 @@ function factsOf(project: Project) {
   };
 }
 
-function SettingsForm({ project, onSaved }: { project: Project; onSaved: () => void }) {
+function SettingsForm({ project }: { project: Project }) {
   const edit = useEdit<Project, ProjectDraft, { name: string } & ReturnType<typeof configOf>>(
     project,
     {
@@ -71,7 +71,6 @@ function SettingsForm({ project, onSaved }: { project: Project; onSaved: () => v
       draftOf,
       fieldsOf: (draft) => ({ name: draft.name.trim(), ...configOf(draft) }),
       onSaved: () => {
-        onSaved();
         void readProjects();
         toast('Saved.');
       },

@@ -1,7 +1,7 @@
 import { bytes } from '../../format/number.js';
 import type { WholeQuarantinedMessage } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { api, ifMatch, useAction, useResource } from '../../api/index.js';
+import { api, changes, ifMatch, useAction, useResource } from '../../api/index.js';
 import {
   Badge,
   Button,
@@ -36,9 +36,7 @@ export default function MessagePage({ id }: PageProps) {
       title={({ code }) => reasonOf(code).label}
       name="Quarantined message"
       list="Quarantine"
-      actions={({ status }) =>
-        status === 'quarantined' && <MessageActions id={id} onDone={resource.refresh} />
-      }
+      actions={({ status }) => status === 'quarantined' && <MessageActions id={id} />}
     >
       {(message) => (
         <div class="split">
@@ -46,7 +44,7 @@ export default function MessagePage({ id }: PageProps) {
             <Panel title="Quarantine reason" actions={<Badge status={message.status} />}>
               <Why message={message} />
             </Panel>
-            <MessageBytes key={message.updated_at} message={message} onChange={resource.refresh} />
+            <MessageBytes key={message.updated_at} message={message} />
           </div>
           <aside>
             <Panel title="Details">
@@ -115,13 +113,7 @@ function MessageFacts({
   );
 }
 
-function MessageBytes({
-  message,
-  onChange,
-}: {
-  message: WholeQuarantinedMessage;
-  onChange: () => void;
-}) {
+function MessageBytes({ message }: { message: WholeQuarantinedMessage }) {
   const [isOriginal, setOriginal] = useState(false);
   const canEdit = message.status === 'quarantined' && may('member');
   const tabs = [...FORMS, ...(canEdit ? ([['edit', 'Edit and replay']] as const) : [])];
@@ -136,18 +128,12 @@ function MessageBytes({
         <Checkbox label="Show the original" isOn={isOriginal} onChange={setOriginal} />
       )}
       <BytesAs form={shown} raw={raw} />
-      {shown === 'edit' && <MessageEditor message={message} onChange={onChange} />}
+      {shown === 'edit' && <MessageEditor message={message} />}
     </Panel>
   );
 }
 
-function MessageEditor({
-  message,
-  onChange,
-}: {
-  message: WholeQuarantinedMessage;
-  onChange: () => void;
-}) {
+function MessageEditor({ message }: { message: WholeQuarantinedMessage }) {
   const before = textOf(message);
   const [text, setText] = useState(before);
   const preview = usePreview({ quarantine_id: message.uid, raw: text }, (test, options) =>
@@ -159,7 +145,6 @@ function MessageEditor({
       await api().quarantine.update(message.uid, { raw: text }, ifMatch(message));
     }
     tell(await api().quarantine.replay(message.uid));
-    onChange();
   });
   const isGood =
     preview.isCurrent && preview.result !== undefined && preview.result.outcome !== 'quarantined';
@@ -180,7 +165,7 @@ function MessageEditor({
         />
         {save.error && (
           <Problem error={save.error}>
-            <Button onPress={onChange}>Reload message</Button>
+            <Button onPress={() => changes.value++}>Reload message</Button>
           </Problem>
         )}
         <div class="form-actions">

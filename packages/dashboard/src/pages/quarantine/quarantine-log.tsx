@@ -22,7 +22,7 @@ export default function QuarantineLog() {
     <ListPage<QuarantinedMessage>
       title="Quarantine"
       label="Quarantined messages"
-      actions={(reload) => <QuarantineBatches onDone={reload} />}
+      actions={<QuarantineBatches />}
       filters={
         <>
           <FilterSelect name="status" label="Status" options={STATUSES} />

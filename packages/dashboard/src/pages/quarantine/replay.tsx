@@ -32,29 +32,24 @@ export function replayNow({ uid, status }: QuarantinedMessage): void {
   api().quarantine.replay(uid).then(tell, toastError);
 }
 
-export function MessageActions({ id, onDone }: { id: string; onDone: () => void }) {
+export function MessageActions({ id }: { id: string }) {
   if (!may('member')) return null;
   return (
     <>
       <ActionButton
         work={() => api().quarantine.discard(id)}
         told="Message discarded. It is deleted when its retention period ends."
-        onDone={onDone}
       >
         Discard
       </ActionButton>
-      <ActionButton
-        keys="r"
-        work={async () => tell(await api().quarantine.replay(id))}
-        onDone={onDone}
-      >
+      <ActionButton keys="r" work={async () => tell(await api().quarantine.replay(id))}>
         Replay
       </ActionButton>
     </>
   );
 }
 
-export function QuarantineBatches({ onDone }: { onDone: () => void }) {
+export function QuarantineBatches() {
   const { code, sourceId, status } = quarantineFilter();
   if (status !== 'quarantined' || !may('member')) return null;
   const selected = () => ({ ...closedRange(), ...given({ code, sourceId }) });
@@ -75,7 +70,6 @@ export function QuarantineBatches({ onDone }: { onDone: () => void }) {
           return (step, options) =>
             api().quarantine.batchDiscard({ ...selection, ...step }, options);
         }}
-        onDone={onDone}
       />
       <BatchButton
         label="Replay…"
@@ -96,7 +90,6 @@ export function QuarantineBatches({ onDone }: { onDone: () => void }) {
             return { count: replayed + duplicates + dropped, held: dropped, left: refused, next };
           };
         }}
-        onDone={onDone}
       />
     </>
   );

@@ -26,11 +26,11 @@ const TYPES = { pull: 'pub_sub', push: 'http' } as const;
 export function BrokerForm({
   type: { name: type, kind, connection },
   source,
-  onSaved = open,
+  onCreated = open,
 }: {
   type: SourcePlugin;
   source?: Source;
-  onSaved?: (saved: Source) => void;
+  onCreated?: (created: Source) => void;
 }) {
   const schema = connection as FormSchema;
   const isRead = kind === 'pull';
@@ -59,7 +59,7 @@ export function BrokerForm({
       ...(source ? { source_id: source.uid } : {}),
     });
     setWorks(advice ? `The connection works. ${advice}` : 'The connection works.');
-  });
+  }, false);
   const save = useAction(async (skipCheck = false) => {
     setWorks(undefined);
     test.clear();
@@ -67,13 +67,12 @@ export function BrokerForm({
     const forwards = headers === before ? {} : { forward_headers: linesOf(headers) };
     const body = { name, keep_messages: keepMessages, pub_sub: asked(), ...forwards };
     if (source) {
-      const saved = await api().sources.update(source.uid, body, check, ifMatch(source));
+      await api().sources.update(source.uid, body, check, ifMatch(source));
       toast('Source saved.');
-      onSaved(saved);
     } else {
       const created = await api().sources.create({ ...body, type: TYPES[kind] }, check);
       toast(isRead ? 'Source created. Agents start to read it.' : 'Source created. Copy its URL.');
-      onSaved(created);
+      onCreated(created);
     }
   });
   const error = save.error ?? test.error;

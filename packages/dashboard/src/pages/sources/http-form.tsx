@@ -23,10 +23,10 @@ const UNVERIFIED: Verifier = { type: 'noop' };
  */
 export function HttpForm({
   source,
-  onSaved = open,
+  onCreated = open,
 }: {
   source?: Source;
-  onSaved?: (saved: Source) => void;
+  onCreated?: (created: Source) => void;
 }) {
   const initial = {
     name: source?.name ?? '',
@@ -55,13 +55,12 @@ export function HttpForm({
       ...whenGiven('custom_response', answer, response, null),
     };
     if (source) {
-      const saved = await api().sources.update(source.uid, body, {}, ifMatch(source));
+      await api().sources.update(source.uid, body, {}, ifMatch(source));
       toast('Source saved.');
-      onSaved(saved);
     } else {
       const created = await api().sources.create({ ...body, type: 'http' });
       toast('Source created. Copy its URL.');
-      onSaved(created);
+      onCreated(created);
     }
   });
   const { values, set, text, error } = form;

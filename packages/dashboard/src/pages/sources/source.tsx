@@ -30,10 +30,6 @@ import { SourceTabs, TONES, useSourceTypes, useStates } from './source-state.js'
 export default function SourcePage({ id }: PageProps) {
   const source = useResource(`source ${id}`, (options) => api().sources.get(id, options));
   const states = useStates();
-  const refresh = () => {
-    source.refresh();
-    states.refresh();
-  };
   const isSettings = query.value.get('tab') === 'settings';
   return (
     <ResourcePage
@@ -41,13 +37,13 @@ export default function SourcePage({ id }: PageProps) {
       title={({ name }) => name}
       name="Source"
       list="Sources"
-      actions={(data) => <SourceActions source={data} onChange={refresh} />}
+      actions={(data) => <SourceActions source={data} />}
     >
       {(data) => (
         <>
           <SourceTabs id={id} shown={isSettings ? 'settings' : 'status'} />
           {isSettings ? (
-            <Settings key={data.updated_at} source={data} onSaved={refresh} />
+            <Settings key={data.updated_at} source={data} />
           ) : (
             <SourceStatus source={data} state={states.data?.get(id)} />
           )}
@@ -57,13 +53,13 @@ export default function SourcePage({ id }: PageProps) {
   );
 }
 
-function Settings({ source, onSaved }: { source: Source; onSaved: () => void }) {
+function Settings({ source }: { source: Source }) {
   const type = source.pub_sub?.type;
   const types = useSourceTypes(type !== undefined);
   if (type === undefined) {
     return (
       <Panel title="Settings">
-        <HttpForm source={source} onSaved={onSaved} />
+        <HttpForm source={source} />
       </Panel>
     );
   }
@@ -73,7 +69,7 @@ function Settings({ source, onSaved }: { source: Source; onSaved: () => void }) 
         {(known) => {
           const own = known.find(({ name }) => name === type);
           return own ? (
-            <BrokerForm type={own} source={source} onSaved={onSaved} />
+            <BrokerForm type={own} source={source} />
           ) : (
             <p>
               The plugin <code>{type}</code> is not active on this server, so the connection cannot
@@ -224,7 +220,7 @@ function Lag({ id }: { id: string }) {
   );
 }
 
-function SourceActions({ source, onChange }: { source: Source; onChange: () => void }) {
+function SourceActions({ source }: { source: Source }) {
   const { uid, name, url, is_disabled: isDisabled, paused_at: pausedAt } = source;
   const turn = async () => {
     if (isDisabled) {
@@ -243,7 +239,6 @@ function SourceActions({ source, onChange }: { source: Source; onChange: () => v
         `Source paused. ${url !== null ? 'Requests to its URL are asked to retry later.' : 'Messages wait in the broker.'}`,
       );
     }
-    onChange();
   };
   const word = isDisabled ? 'Enable' : pausedAt ? 'Resume' : 'Pause';
   if (!may('member')) return null;

@@ -40,8 +40,8 @@ export default function StartPage() {
           return (
             <div class="start">
               <ol class="steps">
-                <EndpointStep known={now.endpoint} onMade={progress.refresh} />
-                <MessageStep isDone={Boolean(now.event)} onSent={progress.refresh} />
+                <EndpointStep known={now.endpoint} />
+                <MessageStep isDone={Boolean(now.event)} />
               </ol>
               <div class="start-check">
                 <Panel title="Progress">
@@ -80,7 +80,7 @@ function CheckLine({ check: { state, sentence, to, action } }: { check: Check })
   );
 }
 
-function EndpointStep({ known, onMade }: { known: Endpoint | undefined; onMade: () => void }) {
+function EndpointStep({ known }: { known: Endpoint | undefined }) {
   const [made, setMade] = useState<Endpoint>();
   // Kept in case subscribing it fails, so that a retry does not create a second endpoint.
   const unsubscribed = useRef<Endpoint | undefined>(undefined);
@@ -95,7 +95,6 @@ function EndpointStep({ known, onMade }: { known: Endpoint | undefined; onMade: 
       filter_config: { event_types: ['*'] },
     });
     setMade(endpoint);
-    onMade();
   });
   const endpoint = made ?? known;
   const secret = made?.secrets[0]?.value;
@@ -160,12 +159,12 @@ const ORIGINS = [
   ['webhook', "From a provider's webhook"],
 ] as const;
 
-function MessageStep({ isDone, onSent }: { isDone: boolean; onSent: () => void }) {
+function MessageStep({ isDone }: { isDone: boolean }) {
   const from = tabValue('from', ORIGINS);
   return (
     <Step number={2} title="Send a message" isDone={isDone}>
       <Tabs name="from" label="Message origin" tabs={ORIGINS} />
-      {from === 'events' ? <Posted onSent={onSent} /> : <FromSource key={from} type={from} />}
+      {from === 'events' ? <Posted /> : <FromSource key={from} type={from} />}
     </Step>
   );
 }
@@ -193,13 +192,13 @@ function FromSource({ type }: { type: string }) {
       </>
     );
   }
-  if (type === 'webhook') return <HttpForm onSaved={setSource} />;
+  if (type === 'webhook') return <HttpForm onCreated={setSource} />;
   return (
     <Loaded resource={types} lines={6}>
       {(known) => {
         const plugin = known.find(({ name }) => name === type);
         return plugin ? (
-          <BrokerForm type={plugin} onSaved={setSource} />
+          <BrokerForm type={plugin} onCreated={setSource} />
         ) : (
           <p>
             The plugin <code>{type}</code> is not active on this server.
@@ -210,11 +209,8 @@ function FromSource({ type }: { type: string }) {
   );
 }
 
-function Posted({ onSent }: { onSent: () => void }) {
-  const sending = useAction(async () => {
-    await api().events.create(SAMPLE);
-    onSent();
-  });
+function Posted() {
+  const sending = useAction(() => api().events.create(SAMPLE));
   const key = newKey.value?.projectId === projectId.value ? newKey.value?.key : undefined;
   return (
     <>

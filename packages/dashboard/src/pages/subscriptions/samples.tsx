@@ -29,7 +29,7 @@ export function useSampleChoice(
   const taking = useAction(async (event: string) => {
     await take(event);
     setChosen(event);
-  });
+  }, false);
   useEffect(() => {
     const first = chosen || recent.data?.[0]?.uid;
     if (first && recent.data) taking.run(first);

@@ -26,7 +26,7 @@ export default function SubscriptionPage({ id }: PageProps) {
       title={({ name }) => name}
       name="Subscription"
       list="Subscriptions"
-      actions={(it) => <Actions subscription={it} onChange={resource.refresh} />}
+      actions={(it) => <Actions subscription={it} />}
       tabs={<SubscriptionTabs id={id} shown="settings" />}
     >
       {(subscription) => (
@@ -37,11 +37,7 @@ export default function SubscriptionPage({ id }: PageProps) {
               is enabled.
             </p>
           )}
-          <EditForm
-            key={String(subscription.is_disabled)}
-            subscription={subscription}
-            onSaved={resource.refresh}
-          />
+          <EditForm key={String(subscription.is_disabled)} subscription={subscription} />
         </>
       )}
     </ResourcePage>
@@ -50,10 +46,8 @@ export default function SubscriptionPage({ id }: PageProps) {
 
 function Actions({
   subscription: { uid, name, is_disabled: isOff },
-  onChange,
 }: {
   subscription: Subscription;
-  onChange: () => void;
 }) {
   if (!mayManage()) return null;
   return (
@@ -62,7 +56,6 @@ function Actions({
         kind={isOff ? 'main' : 'plain'}
         work={() => api().subscriptions.toggleStatus(uid)}
         told={isOff ? `${name} is enabled.` : `${name} is disabled and matches no events.`}
-        onDone={onChange}
       >
         {isOff ? 'Enable' : 'Disable'}
       </ActionButton>
@@ -73,17 +66,14 @@ function Actions({
   );
 }
 
-function EditForm({ subscription, onSaved }: { subscription: Subscription; onSaved: () => void }) {
+function EditForm({ subscription }: { subscription: Subscription }) {
   const event = query.value.get('event');
   const edit = useEdit<Subscription, SubscriptionDraft, ChangedSubscription>(subscription, {
     what: 'subscription',
     rows: api().subscriptions,
     draftOf,
     fieldsOf,
-    onSaved: () => {
-      toast('Saved. The change applies to new events.');
-      onSaved();
-    },
+    onSaved: () => toast('Saved. The change applies to new events.'),
   });
   return (
     <SubscriptionForm
