@@ -3,11 +3,15 @@ import { Problem, Toasts } from '../components/index.js';
 import { isPortal, path } from '../router/location.js';
 import { invitationLink, resetLink } from '../session/link-token.js';
 import { readProjects, readSession, session, sessionProblem } from '../session/session.js';
-import { AcceptInvitation } from './accept-invitation.js';
 import { PortalApp } from './portal.js';
-import { ResetPassword } from './reset-password.js';
 import { Shell } from './shell.js';
-import { RETURN_PATH, SignIn, SignInReturn } from './sign-in.js';
+import {
+  AcceptInvitation,
+  ResetPassword,
+  RETURN_PATH,
+  SignIn,
+  SignInReturn,
+} from './signed-out.js';
 
 /** Portal and dashboard are separate documents, because only the portal may be framed. */
 const isPortalDocument = isPortal.peek();

@@ -37,11 +37,11 @@ const PROJECT: readonly PageEntry[] = [
     // In the portal, each endpoint links to its subscriptions instead.
     () => !isPortal.value,
   ],
-  ['subscriptions/new', () => import('../pages/subscriptions/subscription-new.js')],
+  ['subscriptions/new', () => import('../pages/subscriptions/subscription-form.js')],
   ['subscriptions/:id', () => import('../pages/subscriptions/subscription.js')],
   ['subscriptions/:id/function', () => import('../pages/function/subscription-function.js')],
   ['event-types', () => import('../pages/event-types/event-type-list.js'), 'Event types', 't'],
-  ['event-types/new', () => import('../pages/event-types/event-type-new.js')],
+  ['event-types/new', () => import('../pages/event-types/event-type-form.js')],
   ['event-types/:id', () => import('../pages/event-types/event-type.js')],
   ['start', () => import('../pages/start/start.js')],
   ['api-keys', () => import('../pages/keys/project-keys.js'), 'API keys', 'k'],

@@ -2,19 +2,18 @@ import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import {
   changes,
-  useList,
   type Listing,
   type PageQuery,
   type ReadOptions,
+  useList,
 } from '../../api/read.js';
 import { utcTime } from '../../format/time.js';
 import { projectHref, query } from '../../router/location.js';
 import { Empty, Loading, Problem } from '../feedback.js';
 import { Button, ButtonLink, listPath, Page } from '../layout.js';
 import { useShortcuts } from '../shortcuts.js';
-import { FilterBar, isAnyFilterSet } from './filter-bar.js';
+import { FilterBar, isAnyFilterSet, isOpenEnded } from './filter-bar.js';
 import { isOldestFirst, Log, type LogColumn } from './log.js';
-import { isOpenEnded } from './time-range.js';
 
 const LIVE_MS = 2_000;
 

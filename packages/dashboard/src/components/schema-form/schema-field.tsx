@@ -2,8 +2,7 @@ import { useState } from 'preact/hooks';
 import { parseExactly } from '../../format/exact-json.js';
 import { Checkbox, Select, TextArea, TextField } from '../field.js';
 import { Button } from '../layout.js';
-import { Description } from './description.js';
-import { isLongText, kindOf, labelOf, MASK, type FormSchema } from './schema.js';
+import { type FormSchema, isLongText, kindOf, labelOf, MASK } from './schema.js';
 
 export interface SchemaFieldProps {
   readonly name: string;
@@ -227,5 +226,16 @@ function Json({
       value={text}
       onChange={change}
     />
+  );
+}
+
+/** Backticks are rendered as code. */
+export function Description({ text }: { text: string }) {
+  return (
+    <>
+      {text
+        .split('`')
+        .map((part, index) => (index % 2 === 0 ? part : <code key={index}>{part}</code>))}
+    </>
   );
 }

@@ -1,9 +1,8 @@
 import { GatewayApiError } from '@gateway/client';
 import type { ComponentChildren, JSX } from 'preact';
 import { useId } from 'preact/hooks';
-import { Description } from './description.js';
-import { SchemaField } from './schema-field.js';
-import { fieldsOf, kindOf, labelOf, type FormSchema, type Value } from './schema.js';
+import { Description, SchemaField } from './schema-field.js';
+import { fieldsOf, type FormSchema, kindOf, labelOf, type Value } from './schema.js';
 
 /** `value` is the whole object, so that a widget can change other fields too. */
 export type Widget = (props: Omit<Props, 'path' | 'widgets'>) => JSX.Element | null;

@@ -2,9 +2,8 @@ import type { PersonalKey } from '@gateway/client';
 import { accountApi, useList } from '../../api/index.js';
 import { DialogButton, Page, Panel } from '../../components/index.js';
 import { session } from '../../session/session.js';
-import { NewKey } from '../keys/key-dialog.js';
-import { KeyList } from '../keys/key-list.js';
-import { ALL_RESOURCES, ROLES, type KeyRing } from '../keys/key-ring.js';
+import { KeyList, NewKey } from '../keys/key-list.js';
+import { ALL_RESOURCES, type KeyRing, ROLES } from '../keys/key-ring.js';
 import { Password, Profile } from './forms.js';
 import { Sessions } from './sessions.js';
 

@@ -18,9 +18,8 @@ import { bytes } from '../../format/number.js';
 import { deliveryWords } from '../../portal/states.js';
 import { isPortal } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
-import { Attempt } from './attempt.js';
-import { Comparison } from './comparison.js';
-import { requestCommand, requestHeaders } from './request.js';
+import { shellQuoted } from '../event-types/event-command.js';
+import { Attempt, Comparison } from './attempt.js';
 import { ResendButton } from './resend.js';
 
 const LIVE_MS = 1_500;
@@ -190,4 +189,33 @@ function Transformed({ delivery: { subscription_id: id } }: { delivery: EventDel
 function waiting({ endpoint_metadata: endpoint, status }: EventDelivery): string {
   if (endpoint.status === 'paused') return 'held until the paused endpoint is activated';
   return status === 'processing' ? 'in progress' : 'as soon as an agent is available';
+}
+
+/** Without authentication, which is not stored. */
+export function requestHeaders(
+  { uid, occurred_at: occurredAt }: EventDelivery,
+  { headers, data_bytes: length }: SentEvent,
+  attempt: DeliveryAttempt | undefined,
+): Readonly<Record<string, string>> {
+  const at = new Date(attempt?.requested_at ?? occurredAt);
+  return {
+    'content-type': 'application/json',
+    ...headers,
+    'content-length': String(length),
+    'webhook-id': uid,
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+    'webhook-signature': '(computed from the secrets, not stored)',
+  };
+}
+
+/** Sends the request, unsigned. */
+export function requestCommand(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+): string {
+  const sent = Object.entries(headers)
+    .filter(([name]) => name !== 'content-length' && name !== 'webhook-signature')
+    .map(([name, value]) => `  -H ${shellQuoted(`${name}: ${value}`)} \\\n`);
+  return `curl ${shellQuoted(url)} \\\n${sent.join('')}  -d ${shellQuoted(body)}`;
 }

@@ -1,15 +1,42 @@
 import type { ChangedEventType, EventType } from '@gateway/client';
+import { api } from '../../api/index.js';
 import {
+  ButtonLink,
   errorBelow,
   Form,
   type FormProps,
   type FormState,
+  Page,
   Panel,
   TextArea,
   TextField,
+  toast,
+  useForm,
 } from '../../components/index.js';
 import { valueOf } from '../../format/json.js';
+import { navigate, projectPath } from '../../router/location.js';
 import { SchemaTable } from './schema-table.js';
+
+export default function EventTypeNew() {
+  const form = useForm(newEventType, async ({ name }) => {
+    if (!fields) return;
+    const created = await api().eventTypes.create({ name: name.trim(), ...fields });
+    toast(`${created.name} was created.`);
+    navigate(projectPath(pathOf(created)), { replace: true });
+  });
+  const fields = fieldsOf(form.values);
+  return (
+    <Page title="New event type" list="Event types">
+      <EventTypeForm
+        form={form}
+        isNew
+        verb="Create event type"
+        isReady={fields !== undefined}
+        actions={<ButtonLink to="/event-types">Cancel</ButtonLink>}
+      />
+    </Page>
+  );
+}
 
 /**
  * A table shows the fields as readers see them.
@@ -104,4 +131,12 @@ export function fieldsOf({
     json_schema: schemaValue.value,
     example: exampleValue.value,
   };
+}
+
+/** Other pages have these paths. An event type with such a name has its id in the path. */
+const TAKEN = ['new'];
+
+/** Relative to the project. */
+export function pathOf({ uid, name }: Pick<EventType, 'uid' | 'name'>): string {
+  return `/event-types/${TAKEN.includes(name) ? uid : encodeURIComponent(name)}`;
 }

@@ -19,7 +19,7 @@ import { objectOf } from '../../format/json.js';
 import { count } from '../../format/number.js';
 import { isPortal, param, projectHref } from '../../router/location.js';
 import { may } from '../../session/session.js';
-import { pathOf } from './path.js';
+import { pathOf } from './event-type-form.js';
 
 export default function EventTypeList() {
   const mayCreate = may('member');

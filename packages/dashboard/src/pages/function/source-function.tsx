@@ -9,8 +9,7 @@ import { textOf } from '../preview/bytes.js';
 import { PreviewResult, usePreview } from '../preview/preview.js';
 import { reasonOf } from '../quarantine/reasons.js';
 import { SourceTabs } from '../sources/source-state.js';
-import { type FunctionPlace, useFunctionDraft } from './function-draft.js';
-import { FunctionEditor } from './function-editor.js';
+import { FunctionEditor, type FunctionPlace, useFunctionDraft } from './function-editor.js';
 
 const EXAMPLE = `function transform(payload) {
   return {

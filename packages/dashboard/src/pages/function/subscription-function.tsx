@@ -8,9 +8,8 @@ import type { PageProps } from '../../router/route.js';
 import { may } from '../../session/session.js';
 import { PreviewVerdict, usePreview } from '../preview/preview.js';
 import { readSample, useSampleChoice } from '../subscriptions/samples.js';
-import { SubscriptionTabs } from '../subscriptions/subscription-tabs.js';
-import { type FunctionPlace, useFunctionDraft } from './function-draft.js';
-import { FunctionEditor } from './function-editor.js';
+import { SubscriptionTabs } from '../subscriptions/subscription.js';
+import { FunctionEditor, type FunctionPlace, useFunctionDraft } from './function-editor.js';
 
 const EXAMPLE = `function transform(payload) {
   return {

@@ -1,7 +1,21 @@
-import { Empty, Page, Tabs, tabValue } from '../../components/index.js';
+import type { InstanceHealth } from '@gateway/client';
+import { accountApi, useResource } from '../../api/index.js';
+import {
+  Badge,
+  Empty,
+  Loaded,
+  Page,
+  Panel,
+  Table,
+  type TableColumns,
+  Tabs,
+  tabValue,
+  Time,
+  timeCell,
+} from '../../components/index.js';
+import { capital } from '../../format/text.js';
 import { session } from '../../session/session.js';
 import { Extensions } from './extensions.js';
-import { Health } from './health.js';
 import { Settings } from './settings.js';
 import { Shards } from './shards.js';
 
@@ -36,3 +50,69 @@ export default function InstancePage() {
     </Page>
   );
 }
+
+const LIVE_MS = 5_000;
+
+export function Health() {
+  const health = useResource(
+    'instance health',
+    (options) => accountApi().instance.getHealth(options),
+    LIVE_MS,
+  );
+  return (
+    <Loaded resource={health}>
+      {({ server: { version, state, components }, agents }) => (
+        <>
+          <Panel title={`Server ${version}`} actions={<Badge status={state} />}>
+            <Table
+              label="Server components"
+              columns={componentColumns}
+              rows={components}
+              idOf={({ name }) => name}
+            />
+          </Panel>
+          <Panel title="Agents">
+            {agents.some((agent) => agent.state === 'alive') ? (
+              <p class="muted">
+                Each agent reports what it reads and delivers at its own /healthz.
+              </p>
+            ) : (
+              <Empty title="No agent is running">
+                <p>
+                  Without an agent, sources are not read and nothing is delivered. Start one with{' '}
+                  <code>gateway agent</code>.
+                </p>
+              </Empty>
+            )}
+            {agents.length > 0 && (
+              <Table
+                label="Agents"
+                columns={agentColumns(agents)}
+                rows={agents}
+                idOf={({ shard, id }) => `${shard} ${id}`}
+              />
+            )}
+          </Panel>
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+const componentColumns: TableColumns<InstanceHealth['server']['components'][number]> = {
+  Component: ({ name }) => name,
+  State: ({ state }) => <Badge status={state} />,
+  Reason: ({ reason }) => reason && capital(reason),
+  Since: ({ since }) => <Time at={since} look="relative" />,
+};
+
+const agentColumns = (
+  agents: InstanceHealth['agents'],
+): TableColumns<InstanceHealth['agents'][number]> => ({
+  Agent: ({ name }) => name,
+  Shard: agents.some(({ shard }) => shard !== 'default') && (({ shard }) => shard),
+  State: ({ state }) => <Badge status={state} tone={state === 'alive' ? 'ok' : 'bad'} />,
+  'Reads sources': ({ reads_sources: reads }) => (reads ? 'yes' : 'no'),
+  Started: timeCell('started_at'),
+  'Lease expires': timeCell('expires_at'),
+});

@@ -2,9 +2,8 @@ import type { ApiKey } from '@gateway/client';
 import { api, useList } from '../../api/index.js';
 import { DialogButton, Page } from '../../components/index.js';
 import { may } from '../../session/session.js';
-import { NewKey } from './key-dialog.js';
-import { KeyList } from './key-list.js';
-import { ROLES, type KeyRing, PROJECT_RESOURCES } from './key-ring.js';
+import { KeyList, NewKey } from './key-list.js';
+import { type KeyRing, PROJECT_RESOURCES, ROLES } from './key-ring.js';
 
 export default function ProjectKeysPage() {
   const list = useList<ApiKey>('API keys', (page, options) => api().apiKeys.list(page, options));

@@ -1,19 +1,47 @@
-import { useDraft } from '../../api/index.js';
+import { api, given, useDraft } from '../../api/index.js';
 import {
+  ButtonLink,
   errorBelow,
   fieldError,
   Form,
   type FormProps,
   type FormState,
+  Page,
   Panel,
   Select,
   TextArea,
   TextField,
+  toast,
+  useForm,
 } from '../../components/index.js';
 import { objectOf } from '../../format/json.js';
+import { navigate, param, projectPath } from '../../router/location.js';
 import { useEndpointChoice } from './endpoint-names.js';
 import { emptySample, MatchTest, useMatchTest } from './match-test.js';
-import type { SubscriptionDraft } from './subscription-draft.js';
+import { fieldsOf, newSubscription, type SubscriptionDraft } from './subscription-draft.js';
+
+/** Query parameters can preset the endpoint and the event types. */
+export default function SubscriptionNew() {
+  const preset = given({ endpointId: param('endpoint'), types: param('types') });
+  const form = useForm({ ...newSubscription, ...preset }, async () => {
+    if (!fields) return;
+    const { uid, name } = await api().subscriptions.create(fields);
+    toast(`${name} was created. Matching events are sent from now on.`);
+    navigate(projectPath(`/subscriptions/${uid}`), { replace: true });
+  });
+  const fields = fieldsOf(form.values);
+  return (
+    <Page title="New subscription" list="Subscriptions">
+      <SubscriptionForm
+        form={form}
+        isNew
+        verb="Create subscription"
+        isReady={fields !== undefined}
+        actions={<ButtonLink to="/subscriptions">Cancel</ButtonLink>}
+      />
+    </Page>
+  );
+}
 
 export function SubscriptionForm({
   form,

@@ -5,16 +5,16 @@ import {
   Badge,
   ButtonLink,
   DeleteButton,
+  LinkTabs,
   ResourcePage,
   toast,
   useEdit,
 } from '../../components/index.js';
-import { query } from '../../router/location.js';
+import { isPortal, query } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { mayManage } from '../../session/session.js';
 import { draftOf, fieldsOf, type SubscriptionDraft } from './subscription-draft.js';
 import { SubscriptionForm } from './subscription-form.js';
-import { SubscriptionTabs } from './subscription-tabs.js';
 
 export default function SubscriptionPage({ id }: PageProps) {
   const resource = useResource(`subscription ${id}`, (options) =>
@@ -88,4 +88,14 @@ function EditForm({ subscription }: { subscription: Subscription }) {
       }
     />
   );
+}
+
+/** The function has its own page, with an editor, except in the portal, which shows no links. */
+export function SubscriptionTabs({ id, shown }: { id: string; shown: 'settings' | 'function' }) {
+  if (isPortal.value) return null;
+  const tabs = [
+    ['settings', 'Settings', `/subscriptions/${id}`],
+    ['function', 'Function', `/subscriptions/${id}/function`],
+  ] as const;
+  return <LinkTabs label="Subscription sections" tabs={tabs} shown={shown} />;
 }
