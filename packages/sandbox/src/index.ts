@@ -3,7 +3,6 @@ export { DEFAULT_LIMITS, type SandboxLimits, type Payload } from './protocol/pro
 export {
   REFUSALS,
   SandboxError,
-  type CheckResult,
   type RefusalCode,
   type TransformResult,
 } from './protocol/result.js';

@@ -25,7 +25,7 @@ async function endOf(code: string): Promise<End> {
     new Promise<End>((resolve) => {
       const command = { file: process.execPath, args: ['-e', code] };
       const guest = new GuestProcess(command, DEFAULT_LIMITS, { ...deaf, onEnd: resolve });
-      guest.send({ id: 1, kind: 'run', key: '', text: '', payloads: ['1'] });
+      guest.send({ id: 1, key: '', text: '', payloads: ['1'] });
     }),
     30_000,
     'the end of a process',

@@ -166,22 +166,10 @@ test('many runs at once, of several functions, each get their own answers', asyn
   await within(Promise.all(runs), 60_000, '200 runs');
 });
 
-test('a check says of a good function that it can be called, without calling it', async () => {
-  assert.equal(await sandbox().check(fn('function transform() { throw new Error("called"); }')), {
-    ok: true,
-  });
-});
-
-test('a check tells what is wrong with a text, each in its own words', async () => {
-  const pool = sandbox({ deadlineMs: 200 });
-  const broken = await pool.check(fn('\n\nfunction transform( { }'));
-  assert.ok(!broken.ok && broken.code === 'not_compiled' && broken.reason.includes('line 3'));
-  const nameless = await pool.check(fn('function transfrom() {}'));
-  assert.ok(!nameless.ok && nameless.code === 'no_transform');
-  const throwing = await pool.check(fn('const limits = settings.limits;\nfunction transform() {}'));
-  assert.ok(!throwing.ok && throwing.code === 'threw' && throwing.reason.includes('line 1'));
-  const looping = await within(pool.check(fn('for (;;);')), 20_000, 'a check that loops');
-  assert.ok(!looping.ok && looping.code === 'timeout');
+test('a text that loops before it defines transform is refused', async () => {
+  const running = sandbox({ deadlineMs: 200 }).run(fn('for (;;);'), ['1']);
+  const [result] = await within(running, 20_000, 'a text that loops');
+  assert.is(result?.kind === 'refused' && result.code, 'timeout');
 });
 
 test('one call that overruns in a batch is refused, and all others of the batch are answered', async () => {

@@ -6,7 +6,7 @@ import { fixForAbsent } from './guest-globals.js';
 import { MAX_ITEMS, type Payload } from '../protocol/protocol.js';
 import { refuse, type Refusal } from '../protocol/result.js';
 
-export type Transform = (payload: unknown, message: { readonly bytes: Uint8Array }) => unknown;
+type Transform = (payload: unknown, message: { readonly bytes: Uint8Array }) => unknown;
 
 // The global is removed before functions run.
 const Bytes = Uint8Array;
@@ -57,7 +57,7 @@ function bytesOf(payload: Payload): { readonly bytes: Uint8Array } {
 }
 
 /** Runs the top level of the function's text. */
-export function findTransform(instantiate: Instantiate): Transform | Refusal {
+function findTransform(instantiate: Instantiate): Transform | Refusal {
   let transform: unknown;
   try {
     transform = instantiate();

@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { compileFunction } from 'node:vm';
 import type * as Acorn from 'acorn';
-import { call, findTransform, type Returned } from './call.js';
+import { call } from './call.js';
 import { makeCompiler, mayMakePromises, type Instantiate } from './compile.js';
 import { rememberErrorLines } from './describe.js';
 import {
@@ -22,10 +22,9 @@ import {
   PROGRESS_FD,
   REPLY_FD,
   REQUEST_FD,
-  type CallAnswer,
   type Chunk,
 } from '../protocol/protocol.js';
-import type { Refusal } from '../protocol/result.js';
+import type { Refusal, TransformResult } from '../protocol/result.js';
 
 // The entry point of a child process, started as `node child.js <file of ses> <file of
 // acorn> <max output bytes>`.
@@ -89,7 +88,7 @@ const compile = makeCompiler({ console: guest.console, parse });
 stripHostGlobals();
 
 async function work(chunk: Chunk): Promise<void> {
-  let answers: CallAnswer[] = [];
+  let answers: TransformResult[] = [];
   let chars = 0;
   let flushedAt = clock();
 
@@ -103,14 +102,17 @@ async function work(chunk: Chunk): Promise<void> {
     flushedAt = clock();
   };
 
-  const count = chunk.kind === 'check' ? 1 : chunk.payloads.length;
+  const count = chunk.payloads.length;
   const ownTurn = mayMakePromises(chunk.text);
   let compiled: Instantiate | Refusal | undefined;
   for (let index = 0; index < count; index += 1) {
     report(chunk.id, index);
     const startedAt = clock();
     compiled ??= compile(chunk.key, chunk.text);
-    const outcome = typeof compiled === 'function' ? makeCall(chunk, index, compiled) : compiled;
+    const outcome =
+      typeof compiled === 'function'
+        ? call(compiled, chunk.payloads[index]!, maxOutputBytes)
+        : compiled;
     // Resumes once no callback is pending.
     if (ownTurn) await setImmediate();
     const endedAt = clock();
@@ -128,16 +130,6 @@ async function work(chunk: Chunk): Promise<void> {
     if (index + 1 === count || endedAt - flushedAt >= FLUSH_MS || chars >= FLUSH_CHARS)
       flush(index + 1);
   }
-}
-
-function makeCall(
-  chunk: Chunk,
-  index: number,
-  instantiate: Instantiate,
-): Returned | { kind: 'compiled' } {
-  if (chunk.kind === 'run') return call(instantiate, chunk.payloads[index]!, maxOutputBytes);
-  const transform = findTransform(instantiate);
-  return typeof transform === 'function' ? { kind: 'compiled' } : transform;
 }
 
 function sizeOf(texts: readonly string[]): number {

@@ -1,12 +1,12 @@
-import type { CallAnswer, Payload } from '../protocol/protocol.js';
+import type { Payload } from '../protocol/protocol.js';
+import type { TransformResult } from '../protocol/result.js';
 
 export interface QueuedCall {
   text: string;
-  /** Undefined for a check. */
-  payload: Payload | undefined;
+  payload: Payload;
   /** Processes that died for an unknown reason during this call. */
   deaths: number;
-  settle(answer: CallAnswer): void;
+  settle(result: TransformResult): void;
   fail(error: Error): void;
 }
 
@@ -300,11 +300,11 @@ function cut(queue: FunctionQueue, most: number): QueuedCall[] {
   let count = 1;
   // A call during which a process died for an unknown reason runs alone, to show whether it is the
   // cause.
-  if (first.payload !== undefined && first.deaths === 0) {
+  if (first.deaths === 0) {
     let chars = first.payload.length;
     while (count < most) {
       const next = waiting[count];
-      if (next?.payload === undefined || next.deaths > 0 || next.text !== first.text) break;
+      if (next === undefined || next.deaths > 0 || next.text !== first.text) break;
       chars += next.payload.length;
       if (chars > MAX_CHARS) break;
       count += 1;

@@ -9,17 +9,10 @@ import {
 import {
   DEFAULT_LIMITS,
   type SandboxLimits,
-  type CallAnswer,
   type Payload,
   type Reply,
 } from '../protocol/protocol.js';
-import {
-  refuse,
-  SandboxError,
-  type CheckResult,
-  type Refusal,
-  type TransformResult,
-} from '../protocol/result.js';
+import { refuse, SandboxError, type Refusal, type TransformResult } from '../protocol/result.js';
 
 /**
  * The key changes with the text, such as the source's id with a version. Functions of a project
@@ -41,7 +34,6 @@ const DEATHS_TOLERATED = 3;
  */
 const TRIAL_MS = 100;
 
-type OnAnswer = (index: number, answer: CallAnswer) => void;
 type OnResult = (index: number, result: TransformResult) => void;
 
 interface Work {
@@ -107,14 +99,34 @@ export class Sandbox {
    * Rejects only with a `SandboxError`. Payloads without a result may then be run again; `onResult`
    * still receives the results of calls that continued.
    */
-  async run(
+  run(
     fn: TransformFunction,
     payloads: readonly Payload[],
     onResult?: OnResult,
   ): Promise<TransformResult[]> {
-    if (payloads.length === 0) return [];
-    // None of the answers is `compiled`: `#settle` rejects that for a payload.
-    return (await this.#submit(fn, payloads, onResult as OnAnswer)) as TransformResult[];
+    if (payloads.length === 0) return Promise.resolve([]);
+    if (this.#closed) return Promise.reject(closedError());
+    return new Promise((resolve, reject) => {
+      const results = new Array<TransformResult>(payloads.length);
+      let missing = payloads.length;
+      let failed = false;
+      const fail = (error: Error): void => {
+        failed = true;
+        reject(error);
+      };
+      const calls = payloads.map((payload, index): QueuedCall => {
+        const settle = (result: TransformResult): void => {
+          if (failed) return onResult?.(index, result);
+          results[index] = result;
+          missing -= 1;
+          onResult?.(index, result);
+          if (missing === 0) resolve(results);
+        };
+        return { text: fn.text, payload, deaths: 0, settle, fail };
+      });
+      this.#queues.add(fn.key, calls, fn.project);
+      this.#dispatch();
+    });
   }
 
   /** Rejects unanswered calls, or only those that no process is running. */
@@ -128,14 +140,6 @@ export class Sandbox {
       void process.kill();
     }
     for (const call of calls) call.fail(cancelledError());
-  }
-
-  /** Runs the top level, not `transform`. Rejects like `run`. */
-  async check(fn: TransformFunction): Promise<CheckResult> {
-    const [answer] = await this.#submit(fn, [undefined]);
-    return answer?.kind === 'refused'
-      ? { ok: false, code: answer.code, reason: answer.reason }
-      : { ok: true };
   }
 
   /** Undefined before the first run. */
@@ -158,35 +162,6 @@ export class Sandbox {
     );
     for (const call of [...unanswered, ...this.#queues.clear()]) call.fail(error);
     await Promise.all([...this.#slots].map((slot) => slot.process.kill()));
-  }
-
-  #submit(
-    fn: TransformFunction,
-    payloads: readonly (Payload | undefined)[],
-    onAnswer?: OnAnswer,
-  ): Promise<CallAnswer[]> {
-    if (this.#closed) return Promise.reject(closedError());
-    return new Promise((resolve, reject) => {
-      const answers = new Array<CallAnswer>(payloads.length);
-      let missing = payloads.length;
-      let failed = false;
-      const fail = (error: Error): void => {
-        failed = true;
-        reject(error);
-      };
-      const calls = payloads.map((payload, index): QueuedCall => {
-        const settle = (answer: CallAnswer): void => {
-          if (failed) return onAnswer?.(index, answer);
-          answers[index] = answer;
-          missing -= 1;
-          onAnswer?.(index, answer);
-          if (missing === 0) resolve(answers);
-        };
-        return { text: fn.text, payload, deaths: 0, settle, fail };
-      });
-      this.#queues.add(fn.key, calls, fn.project);
-      this.#dispatch();
-    });
   }
 
   #dispatch(): void {
@@ -304,10 +279,8 @@ export class Sandbox {
       interrupted: false,
       cancelled: false,
     };
-    const first = calls[0]!;
-    const kind = first.payload === undefined ? 'check' : 'run';
-    const payloads = calls.flatMap((call) => call.payload ?? []);
-    slot.process.send({ id: this.#lastChunk, kind, key, text: first.text, payloads }, apart);
+    const payloads = calls.map((call) => call.payload);
+    slot.process.send({ id: this.#lastChunk, key, text: calls[0]!.text, payloads }, apart);
   }
 
   /**
@@ -320,7 +293,7 @@ export class Sandbox {
     for (const [offset, answer] of reply.answers.entries()) {
       const call = work?.calls[work.answered];
       const asked = reply.chunk === work?.id && reply.first + offset === work.answered;
-      if (!call || !asked || (answer.kind === 'compiled' && call.payload !== undefined)) {
+      if (!call || !asked) {
         throw new Error('The child process sent an answer that does not match its calls.');
       }
       work.answered += 1;
@@ -330,9 +303,7 @@ export class Sandbox {
     if (work.answered < work.calls.length) return;
     slot.work = undefined;
     slot.process.rest();
-    // A check does not call the function, so it is not counted as an answer.
-    if (work.calls[0]?.payload !== undefined)
-      this.#queues.answered(work.key, work.calls.length, performance.now() - work.since);
+    this.#queues.answered(work.key, work.calls.length, performance.now() - work.since);
     this.#queues.release(work.key, []);
     this.#dispatch();
   }
@@ -367,7 +338,7 @@ export class Sandbox {
   #blame(
     work: Work,
     end: End,
-  ): { refused: { call: QueuedCall; answer: CallAnswer }[]; again: QueuedCall[] } {
+  ): { refused: { call: QueuedCall; answer: TransformResult }[]; again: QueuedCall[] } {
     const unanswered = work.calls.slice(work.answered);
     if (unanswered.length === 0 || (work.interrupted && end.cause === 'lost'))
       return { refused: [], again: unanswered };
@@ -387,7 +358,7 @@ export class Sandbox {
       'crashed',
       `The process that ran the function died ${DEATHS_TOLERATED} times during this call.`,
     );
-    const refused: { call: QueuedCall; answer: CallAnswer }[] = [];
+    const refused: { call: QueuedCall; answer: TransformResult }[] = [];
     const again = unanswered.filter((call) => {
       const given =
         call === offender && refusal

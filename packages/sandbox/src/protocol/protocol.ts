@@ -41,23 +41,19 @@ export const PROGRESS_FD = 4;
 /** Bytes if not UTF-8. */
 export type Payload = string | Uint8Array;
 
-/** Calls of one function. A `check` only compiles it and looks for `transform`. */
+/** Calls of one function. */
 export interface Chunk {
   id: number;
-  kind: 'run' | 'check';
   key: string;
   text: string;
   payloads: readonly Payload[];
 }
 
-/** `compiled` for a successful check. */
-export type CallAnswer = TransformResult | { kind: 'compiled'; logs: string[]; durationMs: number };
-
 /** In the order of the chunk's calls, starting with the call at index `first`. */
 export interface Reply {
   chunk: number;
   first: number;
-  answers: CallAnswer[];
+  answers: TransformResult[];
 }
 
 export const HEAD_BYTES = 4;
@@ -138,7 +134,7 @@ export function decodeReply(body: Buffer): Reply {
   return { chunk: line['chunk'], first: line['first'], answers };
 }
 
-function decodeAnswer(answer: unknown, cut: (size: unknown) => string): CallAnswer {
+function decodeAnswer(answer: unknown, cut: (size: unknown) => string): TransformResult {
   if (!isRecord(answer)) throw malformed();
   const { kind, logs, durationMs, sizes } = answer;
   if (
@@ -151,7 +147,7 @@ function decodeAnswer(answer: unknown, cut: (size: unknown) => string): CallAnsw
     return { kind, json: cut(sizes[0]), logs, durationMs };
   if (kind === 'array' && Array.isArray(sizes))
     return { kind, items: sizes.map(cut), logs, durationMs };
-  if (kind === 'dropped' || kind === 'compiled') return { kind, logs, durationMs };
+  if (kind === 'dropped') return { kind, logs, durationMs };
   const { code, reason } = answer;
   if (
     kind === 'refused' &&

@@ -55,8 +55,6 @@ export type TransformResult =
       starved?: true;
     } & CallFacts);
 
-export type CheckResult = { ok: true } | { ok: false; code: RefusalCode; reason: string };
-
 /** The function and the message are not at fault. The payloads may be run again. */
 export class SandboxError extends Error {
   readonly fix: string;
