@@ -1,5 +1,5 @@
 import { clampTime, eventId } from '@gateway/core/events';
-import { withTimeout } from '@gateway/core/process';
+import { oneAtATime, withTimeout } from '@gateway/core/process';
 import { route } from '@gateway/core/routing';
 import type { EventCreator } from '@gateway/ingest/commit/event-creator';
 import type { Project } from '@gateway/ingest/routing/project';
@@ -30,43 +30,39 @@ const END_WAITS_MS = 24 * 3_600_000;
  * notifications, so that another agent does not make them twice.
  */
 export class Announcer {
-  #running: Promise<void> | undefined;
-  #isHurried = false;
+  readonly #runNext = oneAtATime(() => this.#run());
+  #running = Promise.resolve();
   #isFailing = false;
   #isClosed = false;
 
   constructor(private readonly options: AnnouncerOptions) {}
 
   hurry(): void {
-    if (this.#isClosed) return;
-    this.#isHurried = true;
-    this.#running ??= this.#run().finally(() => (this.#running = undefined));
+    if (!this.#isClosed) this.#running = this.#runNext();
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await withTimeout(Promise.resolve(this.#running), CLOSE_MS).catch(() => undefined);
+    await withTimeout(this.#running, CLOSE_MS).catch(() => undefined);
   }
 
   async #run(): Promise<void> {
+    if (this.#isClosed) return;
     const { database, shards, log } = this.options;
     try {
-      while (this.#isHurried && !this.#isClosed) {
-        this.#isHurried = false;
-        const names = shards().map(({ name }) => name);
-        const untold = await claimUntold(database.pool, names);
-        const groups = new Map<string, UntoldNotification[]>();
-        for (const it of untold) {
-          const key = `${it.projectId} ${operationalType(it, it.eventId !== null)}`;
-          groups.set(key, [...(groups.get(key) ?? []), it]);
-        }
-        // A shard that does not answer must not delay the projects of others.
-        const outcomes = await Promise.allSettled(
-          [...groups.values()].map((group) => this.#announce(group)),
-        );
-        const failed = outcomes.find((it) => it.status === 'rejected');
-        if (failed) throw failed.reason;
+      const names = shards().map(({ name }) => name);
+      const untold = await claimUntold(database.pool, names);
+      const groups = new Map<string, UntoldNotification[]>();
+      for (const it of untold) {
+        const key = `${it.projectId} ${operationalType(it, it.eventId !== null)}`;
+        groups.set(key, [...(groups.get(key) ?? []), it]);
       }
+      // A shard that does not answer must not delay the projects of others.
+      const outcomes = await Promise.allSettled(
+        [...groups.values()].map((group) => this.#announce(group)),
+      );
+      const failed = outcomes.find((it) => it.status === 'rejected');
+      if (failed) throw failed.reason;
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing && !this.#isClosed)

@@ -1,4 +1,4 @@
-import { withTimeout, type Health } from '@gateway/core/process';
+import { repeat, withTimeout, type Health } from '@gateway/core/process';
 import {
   endNotifications,
   giveUpNotifications,
@@ -32,7 +32,7 @@ interface NotifierOptions extends Pick<
 }
 
 const TICK_MS = 500;
-/** The number of ticks per database read. */
+/** The number of ticks per database read, also after a failure. */
 const TICKS_PER_READ = 20;
 const GIVE_UP_HOURS = 72;
 const KEEP_DAYS = 90;
@@ -63,18 +63,21 @@ export class Notifier {
   readonly #endpoints = new Failures();
   readonly #breakers = new Failures();
   readonly #sources = new Failures();
+  /** By the kind of their notifications. */
+  readonly #tracked = new Map<NewNotification['kind'], Failures>([
+    ['endpoint_failing', this.#endpoints],
+    ['endpoint_breaker', this.#breakers],
+    ['source_failing', this.#sources],
+  ]);
   readonly #read = new Set<string>();
   /** Lost messages, by source and partition. */
   readonly #lost = new Tallies('source_lost', 'messages');
   /** Deliveries without a retry left, by endpoint. */
   readonly #exhausted = new Tallies('endpoint_exhausted', 'deliveries');
   readonly #outbox: Outbox | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #ticking: Promise<void> | undefined;
+  #stop: (() => Promise<void>) | undefined;
   #ticks = 0;
   #urgent = false;
-  #failing = false;
-  #closed = false;
   #cleanUpAtMs = 0;
 
   constructor(private readonly options: NotifierOptions) {
@@ -83,17 +86,20 @@ export class Notifier {
   }
 
   start(): void {
-    const tick = () =>
-      void (this.#ticking ??= this.#tick().finally(() => (this.#ticking = undefined)));
-    tick();
-    this.#timer = setInterval(tick, TICK_MS);
+    const { log } = this.options;
+    this.#stop = repeat(() => this.#tick().then(() => TICK_MS), {
+      retryMs: TICKS_PER_READ * TICK_MS,
+      failed: (error, isFirst) => {
+        this.#urgent = true;
+        if (isFirst) log.warn({ error }, 'Could not process notifications; retrying.');
+      },
+      recovered: () => log.info({}, 'Notifications are processed again.'),
+    });
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
-    clearInterval(this.#timer);
     this.#outbox?.stop();
-    await withTimeout(Promise.resolve(this.#ticking), CLOSE_MS).catch(() => undefined);
+    await withTimeout(Promise.resolve(this.#stop?.()), CLOSE_MS).catch(() => undefined);
   }
 
   recorded(
@@ -198,46 +204,30 @@ export class Notifier {
   }
 
   async #tick(): Promise<void> {
-    const { log, config, configCache } = this.options;
-    const [endpoints, breakers, sources] = [this.#endpoints, this.#breakers, this.#sources];
-    try {
-      if (this.#ticks++ % TICKS_PER_READ === 0) {
-        this.#urgent = true;
-        for (const tracked of [endpoints, breakers])
-          for (const { projectId, id } of tracked.all())
-            if (!configCache.endpoint(projectId, id)) tracked.forget(id);
-      }
-      for (const failure of sources.all()) {
-        if (
-          failure.isDue ||
-          Date.now() - failure.sinceMs < config.notifications.source_seconds * 1000
-        )
-          continue;
-        sources.needsNotification(failure);
-        this.#urgent = true;
-      }
-      const hasRecovered = [endpoints, breakers, sources].some((it) => it.recovered.size > 0);
-      if (!this.#urgent && !hasRecovered && !this.#outbox?.isRetryDue) return;
-      this.#urgent = false;
-      await this.#cleanUp();
-      await this.#end('endpoint_failing', endpoints);
-      await this.#end('endpoint_breaker', breakers);
-      await this.#end('source_failing', sources);
-      await this.#raiseDue('endpoint_failing', endpoints);
-      await this.#raiseDue('endpoint_breaker', breakers);
-      await this.#raiseDue('source_failing', sources);
-      await this.#raiseTallied(this.#lost);
-      await this.#raiseTallied(this.#exhausted);
-      await this.#readOpen();
-      this.options.announcer.hurry();
-      await this.#outbox?.send();
-      if (this.#failing) log.info({}, 'Notifications are processed again.');
-      this.#failing = false;
-    } catch (error) {
-      if (this.#closed) return;
-      if (!this.#failing) log.warn({ error }, 'Could not process notifications; retrying.');
-      this.#failing = true;
+    const { config, configCache } = this.options;
+    if (this.#ticks++ % TICKS_PER_READ === 0) {
+      this.#urgent = true;
+      for (const tracked of [this.#endpoints, this.#breakers])
+        for (const { projectId, id } of tracked.all())
+          if (!configCache.endpoint(projectId, id)) tracked.forget(id);
     }
+    for (const failure of this.#sources.all()) {
+      const seconds = (Date.now() - failure.sinceMs) / 1000;
+      if (failure.isDue || seconds < config.notifications.source_seconds) continue;
+      this.#sources.needsNotification(failure);
+      this.#urgent = true;
+    }
+    const hasRecovered = [...this.#tracked.values()].some((it) => it.recovered.size > 0);
+    if (!this.#urgent && !hasRecovered && !this.#outbox?.isRetryDue) return;
+    this.#urgent = false;
+    await this.#cleanUp();
+    for (const [kind, tracked] of this.#tracked) await this.#end(kind, tracked);
+    for (const [kind, tracked] of this.#tracked) await this.#raiseDue(kind, tracked);
+    await this.#raiseTallied(this.#lost);
+    await this.#raiseTallied(this.#exhausted);
+    await this.#readOpen();
+    this.options.announcer.hurry();
+    await this.#outbox?.send();
   }
 
   async #end(kind: NewNotification['kind'], { recovered }: Failures): Promise<void> {
@@ -309,14 +299,9 @@ export class Notifier {
   /** Reads the open notifications of all agents: this agent may see their resources recover. */
   async #readOpen(): Promise<void> {
     const open = await readOpenNotifications(this.options.database.pool);
-    const trackedOf: { readonly [kind in NewNotification['kind']]?: Failures } = {
-      endpoint_failing: this.#endpoints,
-      endpoint_breaker: this.#breakers,
-      source_failing: this.#sources,
-    };
-    for (const tracked of Object.values(trackedOf)) tracked.open.clear();
+    for (const tracked of this.#tracked.values()) tracked.open.clear();
     for (const { kind, subject, shard, raised_by: raiser } of open) {
-      const tracked = trackedOf[kind]!;
+      const tracked = this.#tracked.get(kind)!;
       const lease = shard === null ? undefined : this.options.leaseOf(shard);
       const raiserLives = raiser !== null && lease?.readers.includes(raiser);
       // The agent that could not read the source is gone, so only an agent that reads it can end
