@@ -6,13 +6,14 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { repeat, type Lifecycle } from '@gateway/core/process';
 import type { Kv } from '@gateway/store/kv';
 import {
+  hasTable,
   openDatabase,
   Replicas,
   requireReady,
   requireSessions,
   type Database,
 } from '@gateway/store/postgres';
-import { DEFAULT_SHARD, hasShards, migratedAs, Shards, type Shard } from '@gateway/store/shards';
+import { DEFAULT_SHARD, migratedAs, Shards, type Shard } from '@gateway/store/shards';
 import { exportPoolSeries } from './telemetry/pool-series.js';
 import { startSampler } from './telemetry/sampler.js';
 
@@ -58,7 +59,7 @@ export async function openStores(
   try {
     if (migrated) await useShard({ name: DEFAULT_SHARD, database, settings }, log);
     else await requireSessions(database, settings);
-    if (migrated || (await hasShards(database.pool))) await shards.refresh();
+    if (migrated || (await hasTable(database.pool, 'shards'))) await shards.refresh();
     return { database, shards, close };
   } catch (error) {
     await close();

@@ -407,24 +407,4 @@ samples(
   },
 );
 
-samples(
-  'a sample that the version before stored is not read, and the next one replaces it',
-  async () => {
-    const old = {
-      events: [[0, 1, 2, [3], null]],
-      deliveries: [],
-      attempts: [],
-      projects: {},
-      hidden: {},
-      words: [PROJECT, SOURCE, 'processed'],
-    };
-    await db.rows('insert into metric_samples (taken_at, seconds, body) values (now(), 0.1, $1)', [
-      JSON.stringify(old),
-    ]);
-    assert.is(await lastSample(db.pool, undefined), undefined);
-    await takeSample(db.planes, { isDue: () => true, timeoutMs, countsMax });
-    assert.equal((await lastSample(db.pool, undefined))?.sample?.events, []);
-  },
-);
-
 samples.run();

@@ -150,45 +150,34 @@ export function importEventTypes(
       .first('id');
     if (!project) return undefined;
     const names = types.map(({ name }) => name);
-    const rows = await ofProject(trx, projectId)
-      .whereIn('name', names)
-      .select<EventTypeRow[]>(...COLUMNS);
-    const stored = new Map(rows.map((row) => [row.name, row]));
-    const fresh = types.length - rows.length;
+    const stored = new Set(
+      await ofProject(trx, projectId).whereIn('name', names).pluck<string[]>('name'),
+    );
+    const fresh = types.length - stored.size;
     if (max < Infinity && fresh > 0)
       await requireRoom(trx, projectId, ofProject(trx, projectId), fullOf(max), fresh);
-    const results: ImportResult[] = [];
-    for (const { name, deprecated, ...given } of types) {
-      const description = clean(given.description);
-      const before = stored.get(name);
-      const example = given.example ?? before?.example ?? null;
-      const columns = { description, json_schema: jsonOf(given.schema), example: jsonOf(example) };
-      if (!before) {
-        const deprecated_at = deprecated ? trx.fn.now() : null;
-        await trx('event_types').insert({
-          project_id: projectId,
-          id: newId(),
-          name,
-          ...columns,
-          deprecated_at,
-        });
-        results.push({ name, result: 'created' });
-      } else if (
-        before.description === description &&
-        (before.deprecated_at !== null) === deprecated &&
-        jsonOf(before.json_schema) === columns.json_schema &&
-        jsonOf(before.example) === columns.example
-      ) {
-        results.push({ name, result: 'unchanged' });
-      } else {
-        const deprecated_at = deprecated ? (before.deprecated_at ?? trx.fn.now()) : null;
-        await ofProject(trx, projectId)
-          .where({ id: before.id })
-          .update({ ...columns, deprecated_at, updated_at: trx.fn.now() });
-        results.push({ name, result: 'updated' });
-      }
-    }
-    return results;
+    const given = types.map((it) => ({
+      ...it,
+      id: newId(),
+      description: clean(it.description).toWellFormed(),
+    }));
+    const { rows } = await trx.raw<{ rows: { name: string }[] }>(
+      `insert into event_types as t (project_id, id, name, description, json_schema, example, deprecated_at)
+       select ?::uuid, id, name, description, schema, example, case when deprecated then now() end
+       from json_to_recordset(?::json) u(id uuid, name text, description text, schema json, example json, deprecated boolean)
+       on conflict (project_id, name) do update set
+         description = excluded.description, json_schema = excluded.json_schema, example = coalesce(excluded.example, t.example),
+         deprecated_at = case when excluded.deprecated_at is not null then coalesce(t.deprecated_at, now()) end, updated_at = now()
+       where (t.description, t.json_schema::text, t.example::text, t.deprecated_at is null) is distinct from
+         (excluded.description, excluded.json_schema::text, coalesce(excluded.example, t.example)::text, excluded.deprecated_at is null)
+       returning name`,
+      [projectId, JSON.stringify(given)],
+    );
+    const changed = new Set(rows.map(({ name }) => name));
+    return names.map((name) => {
+      const known = changed.has(name) ? 'updated' : 'unchanged';
+      return { name, result: stored.has(name) ? known : 'created' };
+    });
   });
 }
 

@@ -29,21 +29,21 @@ export interface Activity {
   readonly attempts: Readonly<Record<'success' | 'failure', number>>;
 }
 
+export interface TimeSteps {
+  readonly from: Date;
+  readonly to: Date;
+  /** A multiple of 60, or of 600 for an endpoint. */
+  readonly stepSeconds: number;
+}
+
 /**
  * A project's or, without events, an endpoint's; oldest first, omitting empty steps. May lag by up
  * to a minute.
- *
- * @param stepSeconds a multiple of 60, or of 600 for an endpoint
  */
 export async function readActivity(
   pool: pg.Pool,
   projectId: string,
-  {
-    endpointId,
-    from,
-    to,
-    stepSeconds,
-  }: { endpointId?: string | undefined; from: Date; to: Date; stepSeconds: number },
+  { endpointId, from, to, stepSeconds }: TimeSteps & { readonly endpointId?: string | undefined },
 ): Promise<Activity[]> {
   const sum = (kind: string, status: string) =>
     `coalesce(sum(n) filter (where kind = '${kind}' and status = '${status}'), 0)::float8`;
@@ -72,6 +72,7 @@ const SAMPLED_PER_STEP = 10;
 
 const FIRST_ANSWER = `select greatest(0, extract(epoch from a.requested_at - d.occurred_at) * 1000 + a.duration_ms) as ms from delivery_attempts a
   where a.project_id = $1 and a.event_delivery_id = d.id and a.occurred_at = d.occurred_at and a.number = 1`;
+const percentile = (share: number) => `percentile_cont(${share}) within group (order by ms)`;
 
 /**
  * Percentiles of the time from the message to the first response for each step, over its latest
@@ -81,16 +82,15 @@ const FIRST_ANSWER = `select greatest(0, extract(epoch from a.requested_at - d.o
 export async function readLatencies(
   pool: pg.Pool,
   projectId: string,
-  { from, to, stepSeconds }: { from: Date; to: Date; stepSeconds: number },
+  { from, to, stepSeconds }: TimeSteps,
 ): Promise<Latencies[]> {
   const stepMs = stepSeconds * 1_000;
   const starts: number[] = [];
   for (let at = from.getTime() - (from.getTime() % stepMs); at <= to.getTime(); at += stepMs)
     starts.push(at);
-  const p = (share: number) => `percentile_cont(${share}) within group (order by ms)`;
   const { rows } = await pool.query<Latencies>({
     name: 'read-latencies',
-    text: `select at, ${p(0.5)} as p50, ${p(0.95)} as p95, ${p(0.99)} as p99
+    text: `select at, ${percentile(0.5)} as p50, ${percentile(0.95)} as p95, ${percentile(0.99)} as p99
            from unnest($2::timestamptz[], $3::uuid[], $4::uuid[]) s(at, low, high),
              lateral (select id, occurred_at from event_deliveries where project_id = $1 and status = 'success' and id >= s.low and id <= s.high
                       and occurred_at >= s.at and occurred_at < s.at + make_interval(secs => $5) order by id desc limit $6) d,
@@ -198,9 +198,7 @@ export async function readSummary(
         ${countUpTo(`event_deliveries where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at = 'infinity'`)} as held_deliveries,
         ${countUpTo(`event_deliveries where project_id = $1 and status = 'processing'`)} as processing_deliveries,
         ${countUpTo(`quarantined_messages where project_id = $1 and status = 'quarantined'`)} as quarantined_messages,
-        (select case when count(*) > 0 then json_build_object('deliveries', count(*),
-                  'p50', percentile_cont(0.5) within group (order by ms), 'p95', percentile_cont(0.95) within group (order by ms),
-                  'p99', percentile_cont(0.99) within group (order by ms)) end
+        (select case when count(*) > 0 then json_build_object('deliveries', count(*), 'p50', ${percentile(0.5)}, 'p95', ${percentile(0.95)}, 'p99', ${percentile(0.99)}) end
            from (select id, occurred_at from event_deliveries where project_id = $1 and status = 'success' order by id desc limit ${LATENCIES}) d,
                 lateral (${FIRST_ANSWER}) l) as latency_ms
       from (${PENDING}) pending`,

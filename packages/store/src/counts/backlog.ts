@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { PROJECT } from './activity.js';
+import { PROJECT, type TimeSteps } from './activity.js';
 import { withAdvisoryLock } from '../postgres/advisory-lock.js';
 
 /** Beyond, the minute stays without a sample. */
@@ -46,7 +46,7 @@ export interface BacklogStep {
 export async function readBacklog(
   pool: pg.Pool,
   projectId: string,
-  { from, to, stepSeconds }: { from: Date; to: Date; stepSeconds: number },
+  { from, to, stepSeconds }: TimeSteps,
 ): Promise<BacklogStep[]> {
   const most = (column: string) => `max(coalesce(p.${column}, 0))::float8 as ${column}`;
   const { rows } = await pool.query<BacklogStep>({

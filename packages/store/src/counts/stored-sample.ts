@@ -20,7 +20,7 @@ export interface StoredSample extends SampleTime {
 
 const TIMES = 'abs(extract(epoch from now() - taken_at))::float8 as age, seconds';
 
-/** Undefined without one in this version's format. Omits the sample if it was taken at `known`. */
+/** Omits the sample if it was taken at `known`. */
 export async function lastSample(
   client: Querier,
   known: string | undefined,
@@ -33,10 +33,7 @@ export async function lastSample(
   const [row] = rows;
   if (!row) return undefined;
   const { body, ...time } = row;
-  if (body === null) return { ...time, sample: null };
-  const { words, ...sample } = JSON.parse(body) as QueueSample & { readonly words?: unknown };
-  // The previous version stored references to `words`, which this version cannot read.
-  return words === undefined ? { ...time, sample } : undefined;
+  return { ...time, sample: body === null ? null : (JSON.parse(body) as QueueSample) };
 }
 
 interface Taking {

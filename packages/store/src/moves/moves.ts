@@ -163,15 +163,19 @@ export async function continueMove(shards: Shards, move: Move): Promise<'more' |
   return phase === 'calling_off' ? 'done' : 'wait';
 }
 
-export async function noteMoveError(
+/** Changes nothing once a later move has begun. */
+async function updateMove(
   control: Querier,
-  { projectId, number }: Move,
-  error: string,
+  { projectId, number }: Pick<Move, 'projectId' | 'number'>,
+  set: string,
+  ...values: readonly unknown[]
 ): Promise<void> {
-  await control.query(
-    'update project_moves set error = $3 where project_id = $1 and number = $2 and error is distinct from $3',
-    [projectId, number, error],
-  );
+  const text = `update project_moves set ${set} where project_id = $1 and number = $2`;
+  await control.query(text, [projectId, number, ...values]);
+}
+
+export function noteMoveError(control: Querier, move: Move, error: string): Promise<void> {
+  return updateMove(control, move, 'error = $3', error);
 }
 
 /** Stops the intake of a project, and copies what must be on the new shard before it goes on. */
@@ -256,10 +260,6 @@ const LAST_MS = 2 ** 48 - 1;
 async function moveHistory(control: Pool, rows: MovedRows): Promise<'more' | 'wait' | 'done'> {
   const { from, into, projectId, number } = rows;
   const ref = [projectId, number];
-  await control.query(
-    'update project_moves set error = null where project_id = $1 and number = $2 and error is not null',
-    ref,
-  );
   const { rows: states } = await control.query<{ isFirst: boolean; switchedAt: Date }>(
     `select events_before is null and events_copied = 0 as "isFirst", coalesce(switched_at, begun_at) as "switchedAt" from project_moves where project_id = $1 and number = $2 and phase = 'history'`,
     ref,
@@ -279,11 +279,9 @@ async function moveHistory(control: Pool, rows: MovedRows): Promise<'more' | 'wa
   }
   if (!found) throw moveEnded(projectId, number);
   const { through } = found;
-  const note = async (events: number, ms: number | null) =>
-    void (await control.query(
-      `update project_moves set events_copied = events_copied + $3, copied_to = ${timeAt('$4::bigint')} where project_id = $1 and number = $2`,
-      [...ref, events, ms],
-    ));
+  const progress = `events_copied = events_copied + $3, copied_to = ${timeAt('$4::bigint')}, error = null`;
+  const note = (events: number, ms: number | null) =>
+    updateMove(control, rows, progress, events, ms);
   if (through === null) {
     await note(await moveRange(rows, { fromMs: 0, toMs: LAST_MS }), null);
     return endMove(control, rows, states[0].switchedAt);
@@ -323,17 +321,13 @@ async function moveHistory(control: Pool, rows: MovedRows): Promise<'more' | 'wa
 }
 
 /** Unless that takes too long. */
-async function countEvents(control: Pool, { from, projectId, number }: MovedRows): Promise<void> {
-  const counting = from.query<{ n: string }>(
+async function countEvents(control: Pool, rows: MovedRows): Promise<void> {
+  const counting = rows.from.query<{ n: string }>(
     'select count(*) as n from events where project_id = $1',
-    [projectId],
+    [rows.projectId],
   );
   const found = await counting.catch(() => undefined);
-  if (found)
-    await control.query(
-      'update project_moves set events_before = $3 where project_id = $1 and number = $2',
-      [projectId, number, found.rows[0]!.n],
-    );
+  if (found) await updateMove(control, rows, 'events_before = $3', found.rows[0]!.n);
 }
 
 /** Their rows must be gone in the end. */

@@ -63,20 +63,17 @@ export async function deleteOrganisation(knex: Knex, id: string): Promise<boolea
     await trx('organisations').where({ id }).forUpdate().first('id');
     const project = await trx('projects')
       .where({ organisation_id: id })
-      .whereNull('deleted_at')
-      .first<{ name: string } | undefined>('name');
+      .orderByRaw('deleted_at is not null')
+      .first<{ name: string; deleted_at: Date | null } | undefined>('name', 'deleted_at');
+    if (project?.deleted_at)
+      throw new GatewayError('conflict', {
+        sentence: 'events of deleted projects of the organisation are still stored',
+        fix: 'leave the organisation empty until the retention of its events ends',
+      });
     if (project)
       throw new GatewayError('conflict', {
         sentence: `the project ${project.name} belongs to the organisation`,
         fix: 'delete its projects first',
-      });
-    const kept = await trx('projects')
-      .where({ organisation_id: id })
-      .first<{ id: string } | undefined>('id');
-    if (kept)
-      throw new GatewayError('conflict', {
-        sentence: 'events of deleted projects of the organisation are still stored',
-        fix: 'leave the organisation empty until the retention of its events ends',
       });
     return (await trx('organisations').where({ id }).delete()) > 0;
   });

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { insertApiKey } from '../config/api-keys.js';
+import { hasTable } from '../postgres/connection.js';
 import type { Database } from '../postgres/database.js';
 import { sqlState, UNIQUE_VIOLATION } from '../postgres/sqlstate.js';
 import { insertOrganisation } from './organisations.js';
@@ -112,10 +113,7 @@ export function findUser(knex: Knex, id: string): Promise<UserRow | undefined> {
 
 /** False before the first migration. */
 export async function isUsed({ pool }: Database): Promise<boolean> {
-  const { rows: tables } = await pool.query<{ there: boolean }>(
-    `select to_regclass('projects') is not null as there`,
-  );
-  if (!tables[0]?.there) return false;
+  if (!(await hasTable(pool, 'projects'))) return false;
   const { rows } = await pool.query<{ used: boolean }>(
     'select exists (select from users) or exists (select from projects) as used',
   );

@@ -14,6 +14,14 @@ export type DatabaseSettings = Pick<
 /** A pool or one of its connections. */
 export type Querier = Pick<pg.Pool, 'query'>;
 
+/** In the schema that is found first. A database that awaits a migration may lack it. */
+export async function hasTable(on: Querier, name: string): Promise<boolean> {
+  const { rows } = await on.query<{ has: boolean }>('select to_regclass($1) is not null as has', [
+    name,
+  ]);
+  return rows[0]!.has;
+}
+
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**

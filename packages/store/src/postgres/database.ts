@@ -8,7 +8,7 @@ import { SessionClient, type SessionConfig, type SessionStart } from './session-
 import { pooledParameters, sessionOptions } from './session-settings.js';
 import { DUPLICATE_DATABASE, sqlState } from './sqlstate.js';
 
-export type { DatabaseSettings } from './connection.js';
+export { hasTable, type DatabaseSettings } from './connection.js';
 
 export interface Database {
   /** Loaded on first use: agents do not need it. */

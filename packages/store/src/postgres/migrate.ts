@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
 import { explainDatabaseError, GatewayError } from '@gateway/core/errors';
 import { tryTransactionLock } from './advisory-lock.js';
-import type { DatabaseSettings } from './connection.js';
+import { hasTable, type DatabaseSettings } from './connection.js';
 import type { Database } from './database.js';
 import {
   estimateLocks,
@@ -170,10 +170,7 @@ export async function migrationStates(
   shard?: Migrating['shard'],
 ): Promise<MigrationState[]> {
   const known = [...migrationsIn(dir, shard).keys()];
-  const { rows: tables } = await database.pool.query<{ there: boolean }>(
-    `select to_regclass('${TABLE}') is not null as there`,
-  );
-  const { rows } = tables[0]?.there
+  const { rows } = (await hasTable(database.pool, TABLE))
     ? await database.pool.query<{ name: string; at: Date }>(
         `select name, migration_time as at from ${TABLE}`,
       )
@@ -304,10 +301,7 @@ async function withMigrationLock<T>(
       if (isFirst) onWait?.('another process is migrating this database');
       await sleep(PAUSE_MS);
     }
-    const { rows } = await database.pool.query<{ there: boolean }>(
-      `select to_regclass('${TABLE}_lock') is not null as there`,
-    );
-    if (rows[0]?.there)
+    if (await hasTable(database.pool, `${TABLE}_lock`))
       await database.pool.query(`update ${TABLE}_lock set is_locked = 0 where is_locked <> 0`);
     await requireSchema(database, shard);
     const { unknown } = await pendingMigrations(database, dir, shard);

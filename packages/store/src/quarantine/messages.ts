@@ -162,22 +162,6 @@ export async function listQuarantinedMessages(
   return readLog(data, log, page);
 }
 
-/** In the order of the messages. Null without a value or source. */
-export async function fieldsOfSources(
-  pool: Pool,
-  field: 'name' | 'body_function',
-  messages: readonly Pick<QuarantinedMessage, 'projectId' | 'sourceId'>[],
-): Promise<(string | null)[]> {
-  if (messages.length === 0) return [];
-  const { rows } = await pool.query<{ value: string | null }>({
-    name: `sources-of-quarantined-${field}`,
-    text: `select s.${field} as value from unnest($1::uuid[], $2::uuid[]) with ordinality u(project, id, n)
-           left join sources s on s.project_id = u.project and s.id = u.id order by u.n`,
-    values: [messages.map((it) => it.projectId), messages.map((it) => it.sourceId)],
-  });
-  return rows.map(({ value }) => value);
-}
-
 /** With its bytes, regardless of its status. */
 export async function findQuarantinedMessage(
   pool: Pool,

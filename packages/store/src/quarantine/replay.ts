@@ -6,7 +6,7 @@ import { clean } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
 import type { Planes } from '../postgres/planes.js';
 import { acceptedNow, addUsage } from '../counts/usage.js';
-import { fieldsOfSources, type QuarantinedMessage } from './messages.js';
+import type { QuarantinedMessage } from './messages.js';
 
 const RETRY_AFTER_SECONDS = 1;
 
@@ -41,11 +41,16 @@ export async function readReplayable(
            order by u.n`,
     values: [refs.map((ref) => ref.projectId), refs.map((ref) => ref.id)],
   });
-  const functions = await fieldsOfSources(control, 'body_function', rows);
+  const { rows: sources } = await control.query<{ body_function: string | null }>({
+    name: 'functions-of-quarantined',
+    text: `select s.body_function from unnest($1::uuid[], $2::uuid[]) with ordinality u(project, id, n)
+           left join sources s on s.project_id = u.project and s.id = u.id order by u.n`,
+    values: [rows.map((it) => it.projectId), rows.map((it) => it.sourceId)],
+  });
   return rows.map((row, k) => ({
     ...row,
     headers: JSON.parse(row.headers) as Record<string, string>,
-    bodyFunction: functions[k] ?? null,
+    bodyFunction: sources[k]!.body_function,
   }));
 }
 

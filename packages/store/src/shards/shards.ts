@@ -41,14 +41,6 @@ export async function listShards(pool: Querier): Promise<ShardRow[]> {
   return rows;
 }
 
-/** A database that awaits a migration may have none. */
-export async function hasShards(pool: Querier): Promise<boolean> {
-  const { rows } = await pool.query<{ has: boolean }>(
-    `select to_regclass('shards') is not null as has`,
-  );
-  return rows[0]!.has;
-}
-
 /** Throws `not_found`. */
 export async function requireShard(pool: Querier, name: string): Promise<ShardRow> {
   const shard = (await listShards(pool)).find((it) => it.name === name);
