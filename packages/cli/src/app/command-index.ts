@@ -57,7 +57,6 @@ export const summaries = {
   'utils:transform': 'Run a transform function on a sample.',
   'utils:usage': 'Print the daily usage of each organisation.',
   'utils:users:reset-password': 'Reset the password of a user.',
-  'utils:verify': 'Verify the signature of a delivery.',
   version: 'Print the version.',
 } as const;
 

@@ -51,8 +51,8 @@ export const listFlag = (helpValue: string, summary: string) =>
 export const idFlag = (summary: string) =>
   readFlag<string | undefined>('<id>', summary, (name, given) => idOf(name, given));
 
-export const durationFlag = (summary: string, otherwise?: string) =>
-  readFlag('<duration>', summary, (name, given = otherwise) =>
+export const durationFlag = (summary: string) =>
+  readFlag('<duration>', summary, (name, given) =>
     given === undefined ? undefined : parseDuration(name, given),
   );
 

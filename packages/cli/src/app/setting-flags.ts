@@ -29,7 +29,6 @@ const indifferent: readonly string[] = [
   'migrate:create',
   'plugins:create',
   'plugins:test',
-  'utils:verify',
   'version',
 ];
 

@@ -32,7 +32,7 @@ export default command({
       const message = flags.message ? await it.api.events.getMessage(id) : undefined;
       return { explanation: it.found, message };
     });
-    const { explanationText, messageBytes } = await import('../../inspect/explanation.js');
+    const { explanationText, messageBytes } = await import('../../messages/explanation.js');
     if (message) process.stdout.write(messageBytes(message));
     else show(explanation, () => explanationText(explanation));
   },

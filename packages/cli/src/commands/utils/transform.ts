@@ -64,7 +64,7 @@ export default command({
     if (watch && watched.length === 0)
       throw wrongUse('--watch needs a file', 'name a file with --sample, or omit --watch');
     const headers = headersOf(flags.header ?? []);
-    const { previewHere, previewText } = await import('../../inspect/preview.js');
+    const { previewHere, previewText } = await import('../../messages/preview.js');
     const fromStdin = sample === '-' ? await readInput('--sample', sample) : undefined;
 
     /** Without a project or source, runs in this process and without a database. */

@@ -6,7 +6,7 @@ import {
   chosenFlags,
   filtersOf,
   workOn,
-} from '../../../quarantine/selection.js';
+} from '../../../messages/selection.js';
 
 export default command({
   description:

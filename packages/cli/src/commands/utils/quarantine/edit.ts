@@ -6,9 +6,9 @@ import {
   readInput,
   valueFlag,
 } from '../../../app/gateway-command.js';
-import { editInEditor } from '../../../quarantine/editor.js';
-import { contentOf, resultLine } from '../../../quarantine/message-text.js';
-import { findMessages } from '../../../quarantine/selection.js';
+import { editInEditor } from '../../../messages/editor.js';
+import { contentOf, resultLine } from '../../../messages/message-text.js';
+import { findMessages } from '../../../messages/selection.js';
 
 export default command({
   description:

@@ -6,7 +6,7 @@ import {
   showNewest,
   wordFlag,
 } from '../../../app/gateway-command.js';
-import { filterFlags, selectionOf } from '../../../quarantine/selection.js';
+import { filterFlags, selectionOf } from '../../../messages/selection.js';
 
 const SHOWN = 50;
 const NAME_CHARS = 24;

@@ -1,7 +1,7 @@
 import type { ReplayedMessages } from '@gateway/client';
 import { command } from '../../../app/gateway-command.js';
-import { resultLine } from '../../../quarantine/message-text.js';
-import { chosenArgs, chosenBy, chosenFlags, workOn } from '../../../quarantine/selection.js';
+import { resultLine } from '../../../messages/message-text.js';
+import { chosenArgs, chosenBy, chosenFlags, workOn } from '../../../messages/selection.js';
 
 /** The command fails if any message has one of these results, which require action. */
 const UNDONE = ['refused', 'changed', 'discarded'];

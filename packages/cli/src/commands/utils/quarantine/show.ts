@@ -6,8 +6,8 @@ import {
   switchFlag,
   wrongUse,
 } from '../../../app/gateway-command.js';
-import { contentOf, messageText } from '../../../quarantine/message-text.js';
-import { findMessages } from '../../../quarantine/selection.js';
+import { contentOf, messageText } from '../../../messages/message-text.js';
+import { findMessages } from '../../../messages/selection.js';
 
 export default command({
   description:
