@@ -1,17 +1,20 @@
-import { Type } from '@sinclair/typebox';
 import { newId } from '@gateway/core/events';
 import { findSource } from '@gateway/store/config';
-import { found, projectRoute, type Route } from '../../api/route.js';
 import {
   described,
+  found,
   Id,
   invalid,
-  named,
+  namedObject,
   nullable,
   object,
   oneOf,
   optional,
-} from '../../http/schema.js';
+  projectRoute,
+  string,
+  Type,
+  type Route,
+} from '../../api/vocabulary.js';
 import {
   checkConnection,
   PubSubSchema,
@@ -21,40 +24,31 @@ import {
 } from './pub-sub.js';
 import { HTTP } from './push-source.js';
 
-const SourcePlugin = named(
-  'SourcePlugin',
-  object({
-    name: Type.String({
-      description: 'The `type` of `pub_sub`, and the name of the field that holds the connection.',
-    }),
-    kind: oneOf(['pull', 'push'], {
-      description: '`pull` for sources of type `pub_sub`, `push` for sources of type `http`.',
-    }),
-    connection: Type.Unsafe<Readonly<Record<string, unknown>>>({
-      type: 'object',
-      additionalProperties: true,
-      description: 'JSON Schema of the connection. Fields with `x-secret` are masked in responses.',
-    }),
-  }),
-);
-const ConnectionTest = named(
-  'ConnectionTest',
-  object(
-    optional({
-      pub_sub: PubSubSchema,
-      source_id: described(
-        Id,
-        'Tests the connection of this source, or takes its secrets where `pub_sub` masks or omits them.',
-      ),
-    }),
+const SourcePlugin = namedObject('SourcePlugin', {
+  name: string('The `type` of `pub_sub`, and the name of the field that holds the connection.'),
+  kind: oneOf(
+    ['pull', 'push'],
+    '`pull` for sources of type `pub_sub`, `push` for sources of type `http`.',
   ),
-);
-const ConnectionTested = named(
-  'ConnectionTestResult',
-  object({
-    advice: nullable(Type.String(), 'Recommended changes to a connection that works.'),
+  connection: Type.Unsafe<Readonly<Record<string, unknown>>>({
+    type: 'object',
+    additionalProperties: true,
+    description: 'JSON Schema of the connection. Fields with `x-secret` are masked in responses.',
+  }),
+});
+const ConnectionTest = namedObject(
+  'ConnectionTest',
+  optional({
+    pub_sub: PubSubSchema,
+    source_id: described(
+      Id,
+      'Tests the connection of this source, or takes its secrets where `pub_sub` masks or omits them.',
+    ),
   }),
 );
+const ConnectionTested = namedObject('ConnectionTestResult', {
+  advice: nullable(string(), 'Recommended changes to a connection that works.'),
+});
 
 export const connectionRoutes: readonly Route[] = [
   projectRoute(

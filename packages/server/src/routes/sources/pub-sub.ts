@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox';
 import type { PluginError } from '@gateway/plugin';
 import type { SourceRow } from '@gateway/store/config';
 import { keepSecrets, maskConnection, openConnection, sealConnection } from '@gateway/core/crypto';
@@ -6,8 +5,14 @@ import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/error
 import { isObject } from '@gateway/core/json';
 import { canonicalConnection, whySourceInactive } from '@gateway/core/plugins';
 import { withTimeout } from '@gateway/core/process';
-import type { ProjectCall } from '../../api/route.js';
-import { assertValid, connectionValidator, integer, invalid } from '../../http/schema.js';
+import {
+  assertValid,
+  connectionValidator,
+  integer,
+  invalid,
+  Type,
+  type ProjectCall,
+} from '../../api/vocabulary.js';
 
 const CHECK_MS = 10_000;
 const SILENT = `nothing answered within ${CHECK_MS / 1000} seconds`;

@@ -1,9 +1,16 @@
 import { createRequire } from 'node:module';
-import { Type, type Static, type TUnsafe } from '@sinclair/typebox';
 import { maskConnection, sealConnection } from '@gateway/core/crypto';
 import type { HttpSettings, SourceFields, SourceRow } from '@gateway/store/config';
-import type { ProjectCall } from '../../api/route.js';
-import { nullable, type object, optional } from '../../http/schema.js';
+import {
+  nullable,
+  optional,
+  string,
+  Type,
+  type object,
+  type ProjectCall,
+  type Static,
+  type TUnsafe,
+} from '../../api/vocabulary.js';
 import { checkFailed, requireConnection, storedConnection, type GivenPubSub } from './pub-sub.js';
 
 /**
@@ -30,12 +37,9 @@ const { title: _, ...verifier } = all.verifier;
 
 /** Null for other sources. */
 export const httpView = {
-  mask_id: nullable(Type.String()),
+  mask_id: nullable(string()),
   url: nullable(
-    Type.String({
-      description:
-        'URL that providers post to; a path if the server does not know its public host name.',
-    }),
+    string('URL that providers post to; a path if the server does not know its public host name.'),
   ),
   ...all,
   verifier: nullable(verifier as typeof all.verifier),

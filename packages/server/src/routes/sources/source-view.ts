@@ -1,40 +1,45 @@
-import { Type } from '@sinclair/typebox';
 import { findSource, type SourceRow } from '@gateway/store/config';
-import { found, type ProjectCall } from '../../api/route.js';
-import { Id, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
+import {
+  boolean,
+  found,
+  Id,
+  int,
+  namedObject,
+  nullable,
+  oneOf,
+  string,
+  Timestamp,
+  type ProjectCall,
+} from '../../api/vocabulary.js';
 import { pubSubView, PubSubSchema } from './pub-sub.js';
 import { httpView, httpViewOf, namedConnection } from './push-source.js';
 
-export const Source = named(
-  'Source',
-  object({
-    uid: Id,
-    project_id: Id,
-    name: Type.String(),
-    type: oneOf(['pub_sub', 'http']),
-    pub_sub: nullable(
-      PubSubSchema,
-      'The source plugin and its connection; null for sources of the plugin `http`.',
-    ),
-    ...httpView,
-    body_function: nullable(Type.String()),
-    is_disabled: Type.Boolean(),
-    keep_messages: Type.Boolean(),
-    paused_at: nullable(Timestamp),
-    resumes_at: nullable(
-      Timestamp,
-      'When the source resumes automatically; null if a user paused it.',
-    ),
-    pause_reason: nullable(Type.String()),
-    paused_by: nullable(Type.String(), 'Who paused the source: the agent, a user or an API key.'),
-    pauses: Type.Integer({
-      description:
-        'Consecutive pauses. Reset when the function changes, or the source is resumed or enabled.',
-    }),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  }),
-);
+export const Source = namedObject('Source', {
+  uid: Id,
+  project_id: Id,
+  name: string(),
+  type: oneOf(['pub_sub', 'http']),
+  pub_sub: nullable(
+    PubSubSchema,
+    'The source plugin and its connection; null for sources of the plugin `http`.',
+  ),
+  ...httpView,
+  body_function: nullable(string()),
+  is_disabled: boolean(),
+  keep_messages: boolean(),
+  paused_at: nullable(Timestamp),
+  resumes_at: nullable(
+    Timestamp,
+    'When the source resumes automatically; null if a user paused it.',
+  ),
+  pause_reason: nullable(string()),
+  paused_by: nullable(string(), 'Who paused the source: the agent, a user or an API key.'),
+  pauses: int(
+    'Consecutive pauses. Reset when the function changes, or the source is resumed or enabled.',
+  ),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
 
 export function sourceView(row: SourceRow, call: ProjectCall): unknown {
   const { id, pub_sub, http, mask_id, ...plain } = row;

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Type, type Static } from '@sinclair/typebox';
 import { type InvalidField } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import {
@@ -12,25 +11,27 @@ import {
   updateSource,
 } from '@gateway/store/config';
 import {
-  found,
-  listRoute,
-  projectItem,
-  projectRoute,
-  type ProjectCall,
-  type Route,
-} from '../../api/route.js';
-import type { Caller } from '../../auth/process-credentials.js';
-import { pageQuery, sortQuery } from '../../http/list-query.js';
-import {
   assertValid,
+  boolean,
+  found,
   invalid,
+  listRoute,
   Name,
-  named,
+  namedObject,
   nullable,
   object,
   oneOf,
   optional,
-} from '../../http/schema.js';
+  pageQuery,
+  projectItem,
+  projectRoute,
+  sortQuery,
+  Type,
+  type ProjectCall,
+  type Route,
+  type Static,
+} from '../../api/vocabulary.js';
+import type { Caller } from '../../auth/process-credentials.js';
 import { maskKey } from '../../ingest/ingest.js';
 import { newMaskId } from '../../ingest/mask-id.js';
 import { FunctionText, validateFunction } from '../transform-function.js';
@@ -57,7 +58,7 @@ import { testFunctionRoutes } from './test-function.js';
 
 const common = optional({
   body_function: nullable(FunctionText),
-  is_disabled: Type.Boolean(),
+  is_disabled: boolean(),
   keep_messages: Type.Boolean({
     default: false,
     description:
@@ -66,35 +67,28 @@ const common = optional({
 });
 /** The kind of a plugin by the type of its sources. */
 const KINDS = { pub_sub: 'pull', http: 'push' } as const;
-const Kind = oneOf(['pub_sub', 'http'], {
-  description: '`pub_sub` reads a broker; `http` takes what is posted to its URL.',
+const Kind = oneOf(
+  ['pub_sub', 'http'],
+  '`pub_sub` reads a broker; `http` takes what is posted to its URL.',
+);
+const NewSource = namedObject('CreateSource', {
+  name: Name,
+  type: Kind,
+  pub_sub: Type.Optional(PubSubSchema),
+  ...httpFields,
+  ...common,
 });
-const NewSource = named(
-  'CreateSource',
-  object({
-    name: Name,
-    type: Kind,
-    pub_sub: Type.Optional(PubSubSchema),
-    ...httpFields,
-    ...common,
-  }),
-);
-const ChangedSource = named(
-  'ChangedSource',
-  object({
-    ...optional({ name: Name, type: Kind, pub_sub: PubSubSchema }),
-    ...httpFields,
-    ...common,
-  }),
-);
+const ChangedSource = namedObject('ChangedSource', {
+  ...optional({ name: Name, type: Kind, pub_sub: PubSubSchema }),
+  ...httpFields,
+  ...common,
+});
 const ListQuery = object({
   ...pageQuery,
   ...sortQuery(Object.keys(SOURCE_SORTS) as (keyof typeof SOURCE_SORTS)[], 'The name.'),
 });
 const CheckQuery = object({
-  skip_check: Type.Optional(
-    Type.Boolean({ description: 'Saves the source without testing the connection.' }),
-  ),
+  skip_check: Type.Optional(boolean('Saves the source without testing the connection.')),
 });
 const shown = { thing: 'source', data: Source } as const;
 

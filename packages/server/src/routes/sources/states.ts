@@ -1,31 +1,39 @@
-import { Type } from '@sinclair/typebox';
 import { withTimeout } from '@gateway/core/process';
 import type { SourceRow } from '@gateway/store/config';
 import { findReaders } from '@gateway/store/deliveries';
 import { LAG_TTL_MS, PARTITIONS_MAX, readSourceLag } from '@gateway/store/kv';
-import { projectItem, projectRoute, type Route } from '../../api/route.js';
+import {
+  Id,
+  int,
+  namedObject,
+  nullable,
+  object,
+  oneOf,
+  projectItem,
+  projectRoute,
+  string,
+  Timestamp,
+  Type,
+  type Route,
+} from '../../api/vocabulary.js';
 import { readConditions, SOURCES_MAX } from '../../explain/source-conditions.js';
-import { Id, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
 import { requireSource } from './source-view.js';
 
 const READ_MS = 1_000;
 
-const Waiting = nullable(Type.Integer(), 'Unacknowledged messages at the broker; null if unknown.');
-const State = named(
-  'SourceState',
-  object({
-    uid: Id,
-    name: Type.String(),
-    state: oneOf(['active', 'connecting', 'failing', 'paused', 'disabled', 'unknown'], {
-      description:
-        '`active`: an agent reads the source, or it accepts requests. `unknown`: no agent reported within the last 30 seconds.',
-    }),
-    reason: nullable(Type.String(), 'Why the source is not active.'),
-    since: nullable(Timestamp, 'When the state began; null if unknown.'),
-    messages: Waiting,
-    reported_at: nullable(Timestamp),
-  }),
-);
+const Waiting = nullable(int(), 'Unacknowledged messages at the broker; null if unknown.');
+const State = namedObject('SourceState', {
+  uid: Id,
+  name: string(),
+  state: oneOf(
+    ['active', 'connecting', 'failing', 'paused', 'disabled', 'unknown'],
+    '`active`: an agent reads the source, or it accepts requests. `unknown`: no agent reported within the last 30 seconds.',
+  ),
+  reason: nullable(string(), 'Why the source is not active.'),
+  since: nullable(Timestamp, 'When the state began; null if unknown.'),
+  messages: Waiting,
+  reported_at: nullable(Timestamp),
+});
 
 export const stateRoutes: readonly Route[] = [
   projectRoute(
@@ -46,37 +54,29 @@ export const stateRoutes: readonly Route[] = [
   ),
 ];
 
-const Lag = named(
-  'SourceLag',
-  object({
-    uid: Id,
-    messages: Waiting,
-    partition_count: Type.Integer(),
-    partitions: Type.Array(
-      object({
-        partition: Type.String({ description: 'Partition of the topic; empty for a queue.' }),
-        messages: Type.Integer(),
-        position: nullable(
-          Type.String({
-            description:
-              'Position of the next message to read, such as an offset in Kafka; null for a queue.',
-          }),
+const Lag = namedObject('SourceLag', {
+  uid: Id,
+  messages: Waiting,
+  partition_count: int(),
+  partitions: Type.Array(
+    object({
+      partition: string('Partition of the topic; empty for a queue.'),
+      messages: int(),
+      position: nullable(
+        string(
+          'Position of the next message to read, such as an offset in Kafka; null for a queue.',
         ),
-        end: nullable(
-          Type.String({
-            description: 'Position of the next message to be produced; null for a queue.',
-          }),
-        ),
-      }),
-      {
-        maxItems: PARTITIONS_MAX,
-        description: `Up to ${PARTITIONS_MAX} partitions, largest lag first.`,
-      },
-    ),
-    reported_at: nullable(Timestamp),
-    reason: nullable(Type.String(), 'Why the lag is unknown.'),
-  }),
-);
+      ),
+      end: nullable(string('Position of the next message to be produced; null for a queue.')),
+    }),
+    {
+      maxItems: PARTITIONS_MAX,
+      description: `Up to ${PARTITIONS_MAX} partitions, largest lag first.`,
+    },
+  ),
+  reported_at: nullable(Timestamp),
+  reason: nullable(string(), 'Why the lag is unknown.'),
+});
 
 export const lagRoutes: readonly Route[] = [
   projectItem(

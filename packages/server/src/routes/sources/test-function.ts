@@ -1,23 +1,30 @@
-import { Type, type Static } from '@sinclair/typebox';
 import { sentenceOf } from '@gateway/core/routing';
 import { functionText } from '@gateway/ingest/message/ingest-source';
 import type { ReadyEvent } from '@gateway/ingest/message/ready-message';
 import type { Preview } from '@gateway/ingest/requests/preview';
 import { findSource, readRouting } from '@gateway/store/config';
-import { explainRoute, subscriptionRecord } from '../../explain/explain-route.js';
-import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
-import { RawJson } from '../../http/response.js';
-import { requireQuarantined } from '../quarantine.js';
 import {
+  boolean,
   described,
+  found,
   Id,
+  int,
   invalid,
-  named,
+  namedObject,
   nullable,
   object,
   oneOf,
   optional,
-} from '../../http/schema.js';
+  projectRoute,
+  RawJson,
+  string,
+  Type,
+  type ProjectCall,
+  type Route,
+  type Static,
+} from '../../api/vocabulary.js';
+import { explainRoute, subscriptionRecord } from '../../explain/explain-route.js';
+import { requireQuarantined } from '../quarantine.js';
 import { requireMessage } from '../events/events.js';
 import { Mismatch } from '../explain.js';
 import { FunctionText, refusal, refusalView } from '../transform-function.js';
@@ -28,77 +35,69 @@ const RESULTS_MAX = 20;
 const ROUTED_MAX = 5;
 const ROUTES_MAX = 100;
 
-const Text = nullable(Type.String());
-const TestFunction = named(
+const Text = nullable(string());
+const TestFunction = namedObject(
   'FunctionTest',
-  object(
-    optional({
-      function: FunctionText,
-      source_id: described(
-        Id,
-        'Runs the stored function of this source, or leaves the message unchanged if it has none.',
-      ),
-      payload: Type.Unknown({
-        description: 'The message: any JSON value, passed on byte for byte.',
-      }),
-      raw: Type.String({
-        description:
-          'The bytes of the message, which need not be JSON; an alternative to `payload`.',
-      }),
-      raw_encoding: oneOf(['utf8', 'base64'], { default: 'utf8' }),
-      quarantine_id: described(
-        Id,
-        'Tests this quarantined message. `raw` overrides its content; without `function`, the function of its source runs.',
-      ),
-      event_id: described(Id, 'Tests the stored message of this event.'),
-      headers: Type.Record(Type.String(), Type.String({ maxLength: 8192 }), {
-        maxProperties: 100,
-        description: 'Headers of the message, for filters.',
-      }),
-      type: oneOf(['body']),
+  optional({
+    function: FunctionText,
+    source_id: described(
+      Id,
+      'Runs the stored function of this source, or leaves the message unchanged if it has none.',
+    ),
+    payload: Type.Unknown({
+      description: 'The message: any JSON value, passed on byte for byte.',
     }),
-  ),
+    raw: string('The bytes of the message, which need not be JSON; an alternative to `payload`.'),
+    raw_encoding: oneOf(['utf8', 'base64'], { default: 'utf8' }),
+    quarantine_id: described(
+      Id,
+      'Tests this quarantined message. `raw` overrides its content; without `function`, the function of its source runs.',
+    ),
+    event_id: described(Id, 'Tests the stored message of this event.'),
+    headers: Type.Record(string(), Type.String({ maxLength: 8192 }), {
+      maxProperties: 100,
+      description: 'Headers of the message, for filters.',
+    }),
+    type: oneOf(['body']),
+  }),
 );
 const QuarantineReason = refusal(
   'Why the message would be quarantined; null if it would be accepted.',
 );
-const FunctionTested = named(
-  'FunctionTestResult',
-  object({
-    outcome: oneOf(['accepted', 'dropped', 'quarantined']),
-    refusal: QuarantineReason,
-    duration_ms: nullable(Type.Number({ description: 'Null when the function was not called.' })),
-    log: Type.Array(Type.String(), { description: 'Output of the function on its console.' }),
-    result_count: Type.Integer(),
-    results: Type.Array(
-      object({
-        payload: Type.Unknown({ description: 'Return value of the function as JSON.' }),
-        refusal: QuarantineReason,
-        notes: Type.Array(Type.String()),
-        route: nullable(
-          object({
-            rule: oneOf(['broadcast', 'endpoint_id', 'owner_id', 'subscriptions']),
-            outcome: Type.String(),
-            sentence: Type.String(),
-            endpoint_count: Type.Integer(),
-            endpoints: Type.Array(object({ uid: Id, name: Type.String(), subscription_id: Text })),
-            subscriptions: Type.Array(
-              object({
-                uid: Id,
-                name: Type.String(),
-                matches: Type.Boolean(),
-                mismatch: nullable(Mismatch),
-              }),
-            ),
-          }),
-        ),
-      }),
-      {
-        description: `One result per object that the function returned, up to ${RESULTS_MAX}. The first ${ROUTED_MAX} include their routes, with up to ${ROUTES_MAX} endpoints and subscriptions.`,
-      },
-    ),
-  }),
-);
+const FunctionTested = namedObject('FunctionTestResult', {
+  outcome: oneOf(['accepted', 'dropped', 'quarantined']),
+  refusal: QuarantineReason,
+  duration_ms: nullable(Type.Number({ description: 'Null when the function was not called.' })),
+  log: Type.Array(string(), { description: 'Output of the function on its console.' }),
+  result_count: int(),
+  results: Type.Array(
+    object({
+      payload: Type.Unknown({ description: 'Return value of the function as JSON.' }),
+      refusal: QuarantineReason,
+      notes: Type.Array(string()),
+      route: nullable(
+        object({
+          rule: oneOf(['broadcast', 'endpoint_id', 'owner_id', 'subscriptions']),
+          outcome: string(),
+          sentence: string(),
+          endpoint_count: int(),
+          endpoints: Type.Array(object({ uid: Id, name: string(), subscription_id: Text })),
+          subscriptions: Type.Array(
+            object({
+              uid: Id,
+              name: string(),
+              matches: boolean(),
+              mismatch: nullable(Mismatch),
+            }),
+          ),
+        }),
+      ),
+    }),
+    {
+      description: `One result per object that the function returned, up to ${RESULTS_MAX}. The first ${ROUTED_MAX} include their routes, with up to ${ROUTES_MAX} endpoints and subscriptions.`,
+    },
+  ),
+});
 
 export const testFunctionRoutes: readonly Route[] = [
   projectRoute(
