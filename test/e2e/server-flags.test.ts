@@ -478,8 +478,11 @@ flag(
       await tls.terminate();
     }
     const refusals: [flags: string[], sentence: RegExp][] = [
-      [['--ssl'], /ssl_cert_file and server\.http\.ssl_key_file are not.*--ssl-cert-file/s],
-      [['--ssl-cert-file', certificate, '--ssl-key-file', key], /server\.http\.ssl is not.*--ssl/s],
+      [['--ssl'], /ssl is true without server\.http\.ssl_cert_file \(--ssl-cert-file/],
+      [
+        ['--ssl-cert-file', certificate, '--ssl-key-file', key],
+        /ssl_cert_file is set, but server\.http\.ssl \(--ssl/,
+      ],
       [
         ['--ssl', '--ssl-cert-file', '/no/such.pem', '--ssl-key-file', key],
         /\/no\/such\.pem.*there is no such file/,

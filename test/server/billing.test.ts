@@ -319,8 +319,8 @@ billing(
           });
           assert.unreachable();
         } catch (error) {
-          assert.ok(isGatewayError(error, 'billing_setting'), String(error));
-          assert.is(error.message, `billing.enabled is true, but billing.${setting} is not set`);
+          assert.ok(isGatewayError(error, 'invalid_settings'), String(error));
+          assert.match(error.message, `billing.enabled is true without billing.${setting}`);
         }
       }
     }),

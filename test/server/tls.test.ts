@@ -42,31 +42,6 @@ function refused(files: object, code: ErrorCode): Error & { fix: string } {
   throw new Error(`they were taken; expected ${code}`);
 }
 
-tlsFilesSuite('TLS without files, and files without TLS, are refused with what is missing', () => {
-  const cases: [files: object, sentence: RegExp][] = [
-    [
-      { ssl: true },
-      /ssl is set, but server\.http\.ssl_cert_file and server\.http\.ssl_key_file are not/,
-    ],
-    [
-      { ssl: true, ssl_cert_file: one.certificate },
-      /ssl is set, but server\.http\.ssl_key_file is not/,
-    ],
-    [{ ssl: true, ssl_key_file: one.key }, /ssl is set, but server\.http\.ssl_cert_file is not/],
-    [
-      { ssl_cert_file: one.certificate, ssl_key_file: one.key },
-      /ssl_cert_file is set, but server\.http\.ssl is not/,
-    ],
-    [{ ssl_key_file: one.key }, /ssl_key_file is set, but server\.http\.ssl is not/],
-  ];
-  for (const [files, sentence] of cases) {
-    const { message, fix } = refused(files, 'tls_incomplete');
-    assert.match(message, sentence);
-    assert.match(fix, /--ssl/);
-  }
-  assert.is(tlsFiles(settings({})), undefined);
-});
-
 tlsFilesSuite(
   'a file that cannot be used is named with the reason, its flag and its setting',
   () => {
@@ -110,7 +85,7 @@ tlsFilesSuite('they are refused before Postgres is asked anything', async () => 
     { url: 'postgres://nobody@127.0.0.1:1/none' },
     { server: { http: { port: 0, ssl: true } } },
   );
-  await refusal(config, 'tls_incomplete');
+  await refusal(config, 'invalid_settings');
 });
 
 tlsFilesSuite(

@@ -1,6 +1,6 @@
 import { request, type Dispatcher } from 'undici';
 import type { Config } from '@gateway/core/config';
-import { explainDatabaseError, GatewayError, networkReason } from '@gateway/core/errors';
+import { explainDatabaseError, networkReason } from '@gateway/core/errors';
 import { maskUrls, type Log } from '@gateway/core/logging';
 import { backoffMs, repeat, VERSION } from '@gateway/core/process';
 import {
@@ -44,7 +44,7 @@ class NotPosted extends Error {
 /**
  * Posts closed days to billing.url, one record per organisation, oldest first. Only one server
  * posts at a time. If a server dies before recording a post, the post is repeated with the same
- * Idempotency-Key and body. Throws `billing_setting` if a setting is missing.
+ * Idempotency-Key and body.
  */
 export function startBilling({
   config,
@@ -55,10 +55,8 @@ export function startBilling({
   database: Database;
   log: Log;
 }): Billing | undefined {
-  const { enabled, url, api_key: apiKey } = config.billing;
+  const { enabled, url = '', api_key: apiKey = '' } = config.billing;
   if (!enabled) return undefined;
-  if (url === undefined) throw new GatewayError('billing_setting', { setting: 'url' });
-  if (apiKey === undefined) throw new GatewayError('billing_setting', { setting: 'api_key' });
   const { proxy, no_proxy: noProxy, ca_file: caFile } = config.delivery;
   const secureContext = caFile === undefined ? undefined : withAuthorities(caFile);
   const dispatcher = dispatcherOf({ proxy, noProxy, secureContext, connectTimeoutMs: CONNECT_MS });

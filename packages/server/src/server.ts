@@ -1,5 +1,6 @@
-import { linksOf, type Config } from '@gateway/core/config';
+import { linksOf, serverChecks, type Config } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
+import { GatewayError } from '@gateway/core/errors';
 import { metricsResponse, serveMetrics, showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
@@ -55,6 +56,8 @@ export async function startServer({
   log,
   kv: givenKv,
 }: ServerOptions): Promise<{ port: number; url: string; leave(): void; close(): Promise<void> }> {
+  const problems = serverChecks(config);
+  if (problems.length > 0) throw new GatewayError('invalid_settings', { problems });
   const seals = sealer(config.encryption_key);
   const links = linksOf(config);
   const files = tlsFiles(config.server.http);

@@ -24,31 +24,13 @@ const FLAGS = {
   key: { setting: 'server.http.ssl_key_file (GATEWAY_SSL_KEY_FILE)', flag: '--ssl-key-file' },
 } as const;
 
-/**
- * Undefined if `server.http.ssl` is off. Throws `tls_incomplete` if only some of the three are set.
- */
+/** Undefined if `server.http.ssl` is off. */
 export function tlsFiles({
   ssl,
-  ssl_cert_file: certificate,
-  ssl_key_file: key,
+  ssl_cert_file: certificate = '',
+  ssl_key_file: key = '',
 }: Config['server']['http']): TlsFiles | undefined {
-  if (ssl) {
-    if (certificate && key) return { certificate, key };
-    const missing = [
-      ...(certificate ? [] : ['ssl_cert_file']),
-      ...(key ? [] : ['ssl_key_file']),
-    ].map((name) => `server.http.${name}`);
-    throw new GatewayError('tls_incomplete', {
-      sentence: `server.http.ssl is set, but ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not`,
-      fix: 'name PEM files with --ssl-cert-file (GATEWAY_SSL_CERT_FILE) and --ssl-key-file (GATEWAY_SSL_KEY_FILE)',
-    });
-  }
-  const given = certificate ? 'ssl_cert_file' : key ? 'ssl_key_file' : undefined;
-  if (given === undefined) return undefined;
-  throw new GatewayError('tls_incomplete', {
-    sentence: `server.http.${given} is set, but server.http.ssl is not: the API would be served without TLS`,
-    fix: 'set --ssl (GATEWAY_SSL=true), or omit the files',
-  });
+  return ssl ? { certificate, key } : undefined;
 }
 
 /** Throws `tls_file` if certificate chain and key are unusable or do not match. */

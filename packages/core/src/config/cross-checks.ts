@@ -11,14 +11,14 @@ type Conflict = readonly [key: Key, sentence: string, hint?: string | undefined]
 export function crossChecks(config: Config, origins: Origins = new Map()): SettingProblem[] {
   return [
     ...connectionChecks(config, origins),
-    ...signInChecks(config, origins),
-    ...problemsOf(processConflicts(config), origins),
+    ...serverChecks(config, origins),
+    ...problemsOf(otherConflicts(config), origins),
   ];
 }
 
 /** The server refuses to start if there are any. */
-export function signInChecks(config: Config, origins: Origins = new Map()): SettingProblem[] {
-  return problemsOf(signInConflicts(config), origins);
+export function serverChecks(config: Config, origins: Origins = new Map()): SettingProblem[] {
+  return problemsOf(serverConflicts(config), origins);
 }
 
 /** Postgres and KV. No command runs if there are any. */
@@ -111,26 +111,33 @@ function* kvTlsConflicts(config: Config): Generator<Conflict> {
   }
 }
 
-/** These affect only the server or the agent and do not stop other commands. */
-function* processConflicts(config: Config): Generator<Conflict> {
-  const { server, smtp } = config;
+function* serverConflicts(config: Config): Generator<Conflict> {
+  const { http } = config.server;
   yield* unmetNeeds(config, [
     ['server.http.ssl', 'server.http.ssl_cert_file'],
     ['server.http.ssl', 'server.http.ssl_key_file'],
     ['billing.enabled', 'billing.url'],
     ['billing.enabled', 'billing.api_key'],
-    ['archive.endpoint', 'archive.url'],
-    ['archive.sse_kms_key_id', 'archive.sse'],
-    ['archive.access_key_id', 'archive.secret_access_key'],
-    ['archive.secret_access_key', 'archive.access_key_id'],
   ]);
   for (const file of ['ssl_cert_file', 'ssl_key_file'] as const) {
-    if (server.http.ssl || server.http[file] === undefined) continue;
+    if (http.ssl || http[file] === undefined) continue;
     yield [
       `server.http.${file}`,
       `server.http.${file} is set, but ${named('server.http.ssl')} is not true`,
     ];
   }
+  yield* signInConflicts(config);
+}
+
+/** No process refuses to start. */
+function* otherConflicts(config: Config): Generator<Conflict> {
+  const { smtp } = config;
+  yield* unmetNeeds(config, [
+    ['archive.endpoint', 'archive.url'],
+    ['archive.sse_kms_key_id', 'archive.sse'],
+    ['archive.access_key_id', 'archive.secret_access_key'],
+    ['archive.secret_access_key', 'archive.access_key_id'],
+  ]);
   const effect = ', so no notifications are sent';
   yield* unmetNeeds(
     config,

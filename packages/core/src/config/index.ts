@@ -10,7 +10,7 @@ export {
 } from './config.js';
 export { changedSecretFiles, type FlagValues, type FoundProblem } from './given-value.js';
 export { presentConfig, presentOrigins } from './present-config.js';
-export { crossChecks, signInChecks } from './cross-checks.js';
+export { crossChecks, serverChecks } from './cross-checks.js';
 export { type LibpqOptions, parseDatabaseOptions } from './database-options.js';
 export {
   envOf,

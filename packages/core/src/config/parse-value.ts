@@ -163,6 +163,10 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
     pattern: '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$',
     like: ['a day', 'days', '2026-01-31'],
   },
+  id: {
+    pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
+    like: ['an id', 'ids', '019ab3c4-5d6e-8f70-9123-456789abcdef'],
+  },
   email: {
     pattern: '^([^<]*<[^\\s@<>]+@[^\\s@<>]+>|[^\\s@<>]+@[^\\s@<>]+)$',
     like: ['an email address', 'email addresses', 'gateway@example.com'],

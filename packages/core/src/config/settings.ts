@@ -25,7 +25,7 @@ export interface Setting {
    * `cidr` is a network, `host` a host without a port, `login` an address without credentials,
    * `address` is host:port, `target` is host:port with or without http(s)://, `dsn` is a Sentry
    * DSN, `prefix` a path prefix, `ancestor` an origin for `frame-ancestors`, `archive` is
-   * s3://bucket/prefix or an absolute path, and `day` a UTC day.
+   * s3://bucket/prefix or an absolute path, `day` a UTC day, and `id` that of a resource.
    */
   readonly format?:
     | 'cidr'
@@ -39,7 +39,8 @@ export interface Setting {
     | 'email'
     | 'ancestor'
     | 'archive'
-    | 'day';
+    | 'day'
+    | 'id';
   /** Tells in an error message how to name several hosts. */
   readonly oneHost?: string;
   readonly secret?: boolean;
@@ -404,7 +405,7 @@ export const settings = {
     summary: 'Accept only email addresses that the provider marks as verified; false also accepts addresses without that mark, as from Entra ID.' },
   'oidc.allowed_domains': { type: 'list', default: [],
     summary: 'Email domains that may sign in with the provider; empty allows all.' },
-  'oidc.organisation': { type: 'string',
+  'oidc.organisation': { type: 'string', format: 'id',
     summary: 'Id of the organisation that people join when they first sign in without an invitation. Unset: only invited people and existing users may sign in.' },
   'oidc.role': { type: 'string', default: 'viewer', options: ['viewer', 'member', 'admin'],
     summary: 'Role in oidc.organisation for people who join it.' },

@@ -165,11 +165,6 @@ export const errors = {
     ({ sentinels }: KvFailure) =>
       `check kv.username, kv.password and kv.database${sentinels ? ', and kv.sentinel.username and kv.sentinel.password' : ''} (--kv-username, --kv-password, --kv-database, or GATEWAY_KV_USERNAME and so on), and restart; kv.password_file takes effect without a restart`),
   kv_denied: row(503, (it: KvFailure & { readonly what: string }) => `${kvName(it)} ${it.reason}`, '{what}'),
-  billing_setting: row(500, 'billing.enabled is true, but billing.{setting} is not set',
-    ({ setting }: { setting: 'url' | 'api_key' }) => {
-      const name = setting === 'url' ? 'billing.url (--billing-url, GATEWAY_BILLING_URL)' : 'billing.api_key (--billing-api-key, GATEWAY_BILLING_API_KEY)';
-      return `set ${name}, or set billing.enabled to false`;
-    }),
   smtp_setting: composed(),
   smtp_unreachable: row(503, 'the SMTP server at {host}:{port} cannot be reached: {reason}',
     `check that it runs, and correct ${SMTP_URL}, smtp.port (--smtp-port, GATEWAY_SMTP_PORT) and smtp.ssl (--smtp-ssl, GATEWAY_SMTP_SSL)`),
@@ -194,7 +189,6 @@ export const errors = {
   no_credentials: row(500,
     'no request could be authenticated: server.auth.native is false and neither server.auth.api_keys nor server.auth.basic is set',
     'set credentials with --api-auth (GATEWAY_API_AUTH) or --basic-auth (GATEWAY_BASIC_AUTH), or accept the stored API keys with --native (GATEWAY_NATIVE_AUTH=true)'),
-  tls_incomplete: composed(),
   tls_file: row(500, 'the {what} in {path} cannot be used: {reason}', 'correct the file, or name another with {flag} or {setting}'),
 
   // Errors of the archive.

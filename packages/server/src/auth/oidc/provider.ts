@@ -1,8 +1,6 @@
 import type * as Client from 'openid-client';
-import { signInChecks, type Config, type Links } from '@gateway/core/config';
+import type { Config, Links } from '@gateway/core/config';
 import type { Sealer } from '@gateway/core/crypto';
-import { GatewayError } from '@gateway/core/errors';
-import { isId } from '@gateway/core/events';
 import type { Log } from '@gateway/core/logging';
 import { discover } from './discovery.js';
 import { discoveryFailure, failed, signInFailure } from './failure.js';
@@ -44,8 +42,7 @@ export interface OidcProvider {
 }
 
 /**
- * Undefined without `oidc.issuer`. Sends no request before the first sign-in. Throws
- * `invalid_settings`.
+ * Undefined without `oidc.issuer`. Sends no request before the first sign-in.
  */
 export async function openOidc({
   config,
@@ -58,17 +55,7 @@ export async function openOidc({
   links: Links;
   log: Log;
 }): Promise<OidcProvider | undefined> {
-  const problems = signInChecks(config);
-  const { issuer, organisation, scopes } = config.oidc;
-  if (organisation !== undefined && !isId(organisation)) {
-    const key = 'oidc.organisation';
-    problems.push({
-      key,
-      origin: key,
-      sentence: `${key} must be the id of an organisation, not ${JSON.stringify(organisation)}`,
-    });
-  }
-  if (problems.length > 0) throw new GatewayError('invalid_settings', { problems });
+  const { issuer, scopes } = config.oidc;
   if (issuer === undefined) return undefined;
   const client = await import('openid-client');
   const http = providerFetch(config);
