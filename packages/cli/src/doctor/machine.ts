@@ -1,16 +1,13 @@
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { sealer } from '@gateway/core/crypto';
-import { explainListenError, networkReason } from '@gateway/core/errors';
-import { metricsPlace } from '@gateway/core/exposition';
-import { bind as listenOn } from '@gateway/core/http';
+import { networkReason } from '@gateway/core/errors';
 import { importedPlugins, isMissed } from '@gateway/core/plugins';
 import { openOneSecret } from '@gateway/store/config';
 import { licenceOf } from '../app/installation.js';
 import type { CheckedConfig } from '../config/check.js';
 import {
   failed,
-  failedBy,
   ok,
   skipped,
   warning,
@@ -89,54 +86,6 @@ export async function checkPlugins({
   });
 }
 
-const FILES_MIN = 4096;
-
-/** One check for each port of the server and the agent. */
-export function checkPorts({ config: { server, agent } }: DoctorContext): DoctorCheck[] {
-  const { bind, port, agent_port: agentPort } = server.http;
-  const metrics = (check: string, address: string | undefined, key: string, env: string) =>
-    address === undefined ? [] : [{ ...metricsPlace({ address, key, env }), check }];
-  const places = [
-    { bind, flag: '--port', check: 'server port', port, setting: 'server.http.port (PORT)' },
-    {
-      bind,
-      flag: '--port',
-      check: 'agent port',
-      port: agentPort,
-      setting: 'server.http.agent_port (AGENT_PORT)',
-    },
-    ...metrics('metrics port', server.pulladdr, 'server.pulladdr', 'GATEWAY_PULLADDR'),
-    ...metrics(
-      'metrics port of the agent',
-      agent.pulladdr,
-      'agent.pulladdr',
-      'GATEWAY_AGENT_PULLADDR',
-    ),
-  ];
-  return places.map((place) => [place.check, () => checkPort(place)]);
-}
-
-/**
- * Briefly listens on the port. A port in use is not a failure, because the gateway itself may be
- * running.
- */
-async function checkPort(place: Parameters<typeof explainListenError>[1]): Promise<DoctorResult> {
-  const { bind, port, setting } = place;
-  if (port === 0) return skipped('the system picks one');
-  const probe = createServer();
-  try {
-    await listenOn(probe, { bind, port, exclusive: true });
-    await new Promise((resolve) => probe.close(resolve));
-    return ok(`${port} on ${bind} is free`);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE')
-      return failedBy(explainListenError(error, place), `check ${setting}`);
-    return skipped(
-      `${port} on ${bind} is in use: by this gateway if it runs; otherwise change ${setting}`,
-    );
-  }
-}
-
 /**
  * Runs a function. Warns if this machine cannot limit the sandbox's memory or end it with its
  * parent.
@@ -156,6 +105,8 @@ export async function checkSandbox({ config }: DoctorContext): Promise<DoctorRes
     'install util-linux, so that the kernel limits transform functions too',
   );
 }
+
+const FILES_MIN = 4096;
 
 /** Node raises its soft limit to the hard limit, so the fix is a higher hard limit. */
 export function checkOpenFiles(): DoctorResult {

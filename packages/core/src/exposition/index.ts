@@ -1,7 +1,6 @@
 export {
   admitsToDetails,
   type MetricsAnswer,
-  metricsPlace,
   sendMetrics,
   serveMetrics,
   metricsResponse,

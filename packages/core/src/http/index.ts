@@ -1,8 +1,8 @@
 export { checkClientCertificate, type ClientCertificate } from './client-certificate.js';
 export { connectionInUse, type ConnectionUse } from './connection-use.js';
-export { networkOf } from './network.js';
+export { networkOf, withinNetworks } from './network.js';
 export { LookupError, LookupsBusyError, Names } from './names.js';
-export { bind, KEEP_ALIVE_MS, listen, type HttpListener } from './listen.js';
+export { KEEP_ALIVE_MS, listen, type HttpListener } from './listen.js';
 export {
   authoritiesWith,
   readCertificates,

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import type { AddressInfo, Server as NetServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { explainListenError } from '../errors/connection-errors.js';
 
@@ -74,11 +74,11 @@ export async function listen(
 }
 
 /** On `::`, falls back to `0.0.0.0` if IPv6 is off. */
-export async function bind(
-  server: NetServer,
-  { bind: host, port, exclusive }: { bind: string; port: number; exclusive?: boolean },
+async function bind(
+  server: Server,
+  { bind: host, port }: { bind: string; port: number },
 ): Promise<void> {
-  const to = (host: string) => once(server.listen({ host, port, exclusive }), 'listening');
+  const to = (host: string) => once(server.listen({ host, port }), 'listening');
   try {
     await to(host);
   } catch (error) {

@@ -7,7 +7,7 @@ import type { DoctorFinding } from '../../doctor/finding.js';
 export default command({
   description:
     'Checks settings, encryption key, licence, database, shards, migrations, clock, agents, KV, archive, plugins, the broker of each source, the health of each project, ' +
-    'ports, the sandbox, open files, SMTP and proxy in parallel, for at most ten seconds, and gives a fix for each problem. ' +
+    'the sandbox, open files, SMTP and proxy in parallel, for at most ten seconds, and gives a fix for each problem. ' +
     'Changes nothing, except that it writes doctor.txt to the archive. Exits with 1 if a check fails; what is wrong in a project, such as a failing endpoint, is a warning.',
   examples: [
     'gateway utils doctor',
