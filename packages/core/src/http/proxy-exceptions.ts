@@ -1,4 +1,5 @@
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { withinNetworks } from './network.js';
 
 /**
  * As in curl and Go: a host or `.domain`, which include subdomains, an address or network, each
@@ -22,16 +23,13 @@ function ruleOf(
     isIP(text.split('/')[0]!) === 6 ? [text, undefined] : [bracketed ?? plain, port];
   if (host === '') return undefined;
   if (host === '*') return { port: ownPort, includes: () => true };
-  const [address = '', length] = host.split('/');
-  const family = (ip: string) => (isIP(ip) === 6 ? 'ipv6' : 'ipv4');
-  if (isIP(address) === 0) {
+  if (isIP(host.split('/')[0]!) === 0) {
     const name = host.replace(/^\*?\./, '');
     return { port: ownPort, includes: (it) => it === name || it.endsWith(`.${name}`) };
   }
-  const longest = isIP(address) === 6 ? 128 : 32;
-  const bits = Number(length ?? longest);
-  if (!(bits >= 0 && bits <= longest)) return undefined;
-  const list = new BlockList();
-  list.addSubnet(address, bits, family(address));
-  return { port: ownPort, includes: (it) => isIP(it) !== 0 && list.check(it, family(it)) };
+  try {
+    return { port: ownPort, includes: withinNetworks([host]) };
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,7 @@
 import type { LookupAddress, LookupOptions } from 'node:dns';
 import { subscribe } from 'node:diagnostics_channel';
 import http, { type IncomingMessage } from 'node:http';
-import net, { BlockList, isIP, Socket, type LookupFunction } from 'node:net';
+import net, { isIP, Socket, type LookupFunction } from 'node:net';
 import { guardedWork } from '@gateway/plugin';
 import {
   getGlobalDispatcher,
@@ -17,6 +17,7 @@ import {
   type NetworksSetting,
 } from './connect-any.js';
 import { LookupsBusyError, Names } from './names.js';
+import { withinNetworks } from './network.js';
 import { openAgent } from './proxy.js';
 
 /**
@@ -63,28 +64,12 @@ const REFUSED_NETWORKS = [
  * @throws Error for an invalid CIDR block
  */
 export function addressGuard(allowedNetworks: readonly string[]): (address: string) => boolean {
-  const refused = blockList(REFUSED_NETWORKS);
-  const allowed = blockList(allowedNetworks);
+  const isRefused = withinNetworks(REFUSED_NETWORKS);
+  const isAllowed = withinNetworks(allowedNetworks);
   return (address) => {
     const plain = embeddedIpv4(address) ?? address;
-    const family = isIP(plain) === 6 ? 'ipv6' : 'ipv4';
-    return allowed.check(plain, family) || !refused.check(plain, family);
+    return isIP(plain) !== 0 && (isAllowed(plain) || !isRefused(plain));
   };
-}
-
-function blockList(networks: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [, address = '', prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(network) ?? [];
-    const version = isIP(address);
-    const longest = version === 6 ? 128 : 32;
-    const length = Number(prefix ?? longest);
-    if (version === 0 || length > longest) {
-      throw new Error(`"${network}" is not a network in CIDR form, like 10.0.0.0/8 or fd00::/8.`);
-    }
-    list.addSubnet(address, length, version === 6 ? 'ipv6' : 'ipv4');
-  }
-  return list;
 }
 
 /**

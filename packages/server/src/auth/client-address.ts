@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { withinNetworks } from '@gateway/core/http';
 
 export type AddressReader = (request: IncomingMessage) => string;
 
@@ -24,7 +25,7 @@ function clientAddress(
 
 /** @param proxies CIDRs of trusted proxies */
 export function addressReader(proxies: readonly string[]): AddressReader {
-  const isProxy = within(proxies);
+  const isProxy = withinNetworks(proxies);
   return (request) => clientAddress(request, isProxy);
 }
 
@@ -35,14 +36,4 @@ export function plain(hop = ''): string {
     .replace(/^\[(.*)\](:\d+)?$|^([\d.]+):\d+$/, '$1$3')
     .replace(/%.*$/, '')
     .replace(/^::ffff:(?=[\d.]+$)/i, '');
-}
-
-function within(networks: readonly string[]): (address: string) => boolean {
-  const family = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address = '', length] = network.split('/');
-    list.addSubnet(address, Number(length), family(address));
-  }
-  return (address) => isIP(address) !== 0 && list.check(address, family(address));
 }
