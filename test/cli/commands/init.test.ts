@@ -138,7 +138,7 @@ init('a failure halfway writes nothing, or what the next run continues with', as
   assert.equal(written(folder), before);
 });
 
-init('a file with other settings stays, and --force keeps its key', async () => {
+init('a file with other settings stays', async () => {
   const folder = tempFolder('init');
   const [first, second] = [missing(), missing()];
   const args = ['init', '--email=ada@example.com', '--yes'];
@@ -153,40 +153,21 @@ init('a file with other settings stays, and --force keeps its key', async () => 
   assert.match(refused.stderr, './gateway.json exists and has another database.database\n');
   assert.equal(written(folder), config);
 
-  const forced = await runGateway([...args, ...second.flags, '--force'], { folder });
-  assert.is(forced.code, 0, forced.stderr);
-  assert.equal(written(folder), {
-    ...config,
-    database: { ...config.database, database: second.name },
-  });
-
   const { encryption_key: _, ...keyless } = config;
   const other = await runGateway(args, { folder, config: keyless });
   assert.is(other.code, 2);
   assert.match(other.stderr, './gateway.json exists and has no encryption_key\n');
 });
 
-init('--force refuses the database of another gateway, by its secrets or its users', async () => {
+init('the database of another gateway is refused, by its secrets', async () => {
   const args = ['init', '--email=ada@example.com', '--yes'];
-  const [own, other] = [tempFolder('init'), tempFolder('init')];
-  const [first, second] = [missing(), missing()];
-  for (const [folder, { flags }] of [
-    [own, first],
-    [other, second],
-  ] as const)
-    assert.is((await runGateway([...args, ...flags], { folder })).code, 0);
-  const before = written(own);
-  const force = [...args, ...second.flags, '--force'];
-  const refused = async (given: readonly string[], ...reasons: readonly string[]) => {
-    const { code, stderr } = await runGateway(given, { folder: own });
-    assert.is(code, 2, stderr);
-    for (const reason of reasons) assert.match(stderr, reason);
-    assert.equal(written(own), before);
-  };
-  await refused(force, `the database ${second.name} has users already`, 'run the command without');
-
+  const [other, own] = [tempFolder('init'), tempFolder('init')];
+  const { name, flags } = missing();
+  assert.is((await runGateway([...args, ...flags], { folder: other })).code, 0);
+  const theirs = written(other);
+  const config = { ...theirs, encryption_key: Buffer.alloc(32, 7).toString('base64') };
   const secretOf = async (key: string) => {
-    const db = openUrl(server.url.replace(/[^/]+$/, second.name));
+    const db = openUrl(server.url.replace(/[^/]+$/, name));
     try {
       const { id } = await makeEndpoint(db, (await makeProject(db)).id);
       const secrets = [sealSecret('whsec_', id, sealer(key))];
@@ -198,18 +179,19 @@ init('--force refuses the database of another gateway, by its secrets or its use
       await db.close();
     }
   };
-  await secretOf(written(other).encryption_key);
-  await refused(
-    force,
-    `another gateway uses the database ${second.name}: the encryption key here decrypts none of its secrets`,
-    'set encryption_key in ./gateway.json to the key of that gateway',
+  await secretOf(theirs.encryption_key);
+  const { code, stderr } = await runGateway(args, { folder: own, config });
+  assert.is(code, 2, stderr);
+  assert.match(
+    stderr,
+    `another gateway uses the database ${name}: the encryption key here decrypts none of its secrets`,
   );
+  assert.match(stderr, 'set encryption_key in ./gateway.json to the key of that gateway');
 
   // One secret that opens shows that the database is this gateway's.
-  await secretOf(before.encryption_key);
-  const { code, stderr } = await runGateway(force, { folder: own });
-  assert.is(code, 0, stderr);
-  assert.is(written(own).database['database'], second.name);
+  await secretOf(config.encryption_key);
+  const opened = await runGateway(args, { folder: own, config });
+  assert.is(opened.code, 0, opened.stderr);
 });
 
 init('a user who may not create the database is told, with what to run', async () => {

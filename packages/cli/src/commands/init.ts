@@ -19,7 +19,7 @@ import {
 import { installation } from '../app/installation.js';
 import { noteInterruption } from '../app/signals.js';
 import type { CheckName } from '../doctor/examine.js';
-import { fileContent, isStored, readContent, writeConfigFile } from '../init/config-file.js';
+import { fileContent, isStored, writeConfigFile } from '../init/config-file.js';
 import { openDialogue, type Dialogue } from '../init/dialogue.js';
 import { askFor, missingFlags, POSTGRES, REDIS } from '../init/questions.js';
 import { accountText, serverUrl } from '../output/account-text.js';
@@ -41,10 +41,6 @@ export default class Init extends GatewayCommand {
     yes: Flags.boolean({
       summary: 'Use defaults without asking, and create the database if it is missing.',
     }),
-    force: Flags.boolean({
-      summary:
-        'Replace the database and KV settings of an existing file. Its encryption key and other settings stay.',
-    }),
   };
 
   #dialogue: Dialogue | undefined;
@@ -56,20 +52,19 @@ export default class Init extends GatewayCommand {
     const { flags } = await this.parse(Init);
     this.#path = typeof flags['config'] === 'string' ? flags['config'] : './gateway.json';
     this.#isNew = !existsSync(this.#path);
-    const isWritten = this.#isNew || flags.force;
     const resolved = this.resolve(flags);
-    if (!isWritten) this.#refuseOther(flags);
+    if (!this.#isNew) this.#refuseOther(flags);
     if (flags.email !== undefined) await checkEmail(flags.email);
     this.#agreed = flags.yes;
     if (!flags.yes) this.#dialogue = openDialogue();
     if (!this.#dialogue)
-      this.#refuseGuess(flags, flags.yes || !isWritten ? [] : missingFlags(resolved));
+      this.#refuseGuess(flags, flags.yes || !this.#isNew ? [] : missingFlags(resolved));
 
     let given: FlagValues = flags;
     let { email } = flags;
     try {
-      given = await this.#settle(POSTGRES, ['database', 'clock'], given, isWritten);
-      given = await this.#settle(REDIS, ['kv'], given, isWritten);
+      given = await this.#settle(POSTGRES, ['database', 'clock'], given);
+      given = await this.#settle(REDIS, ['kv'], given);
       const isUsed = await this.#isUsed(given);
       if (!isUsed) email ??= await this.#askEmail();
     } finally {
@@ -78,7 +73,7 @@ export default class Init extends GatewayCommand {
     if (!(await this.#passes(['sandbox', 'open files'], given))) this.exit(1);
 
     const { config } = this.resolve(given);
-    if (isWritten) await this.#whole(() => this.#write(given));
+    if (this.#isNew) await this.#whole(() => this.#write(given));
     await this.#migrate(config);
     if (email !== undefined) await this.#whole(() => this.#bootstrap(config, email));
     this.#next(config, flags);
@@ -97,7 +92,7 @@ export default class Init extends GatewayCommand {
     const other = [...origins.keys()]
       .filter(isStored)
       .find((key) => !isDeepStrictEqual(settingAt(config, key), settingAt(stored, key)));
-    const fix = 'correct the file, or replace its database and KV settings with --force';
+    const fix = 'correct the file, or name another with --config';
     if (other) throw wrongUse(`${this.#path} exists and has another ${other}`, fix);
     if (config.encryption_key === undefined)
       throw wrongUse(`${this.#path} exists and has no encryption_key`, fix);
@@ -118,11 +113,10 @@ export default class Init extends GatewayCommand {
     keys: readonly string[],
     checks: readonly CheckName[],
     flags: FlagValues,
-    isWritten: boolean,
   ): Promise<FlagValues> {
-    const dialogue = isWritten ? this.#dialogue : undefined;
+    const dialogue = this.#isNew ? this.#dialogue : undefined;
     let given = flags;
-    for (let again = !this.#isNew; ; again = true) {
+    for (let again = false; ; again = true) {
       try {
         if (dialogue) {
           const resolved = this.resolve(given);
@@ -213,22 +207,7 @@ export default class Init extends GatewayCommand {
         `another gateway uses the database ${database.database}: the encryption key here decrypts none of its secrets`,
         `name another database with --db-database, or set encryption_key in ${this.#path} to the key of that gateway`,
       );
-    if (opens === undefined && this.#isMoved(given))
-      throw wrongUse(
-        `the database ${database.database} has users already, probably those of another gateway: no secret shows that the encryption key here belongs to it`,
-        `name another database with --db-database; if it is the database of this gateway, and it has moved, set its new address in ${this.#path} and run the command without --force`,
-      );
     return true;
-  }
-
-  /** The flags name another database than an existing file. */
-  #isMoved(given: FlagValues): boolean {
-    if (this.#isNew) return false;
-    const { config: now } = this.resolve(given);
-    const { config: stored } = this.resolve({ config: given['config'] });
-    return (['host', 'port', 'database'] as const).some(
-      (part) => now.database[part] !== stored.database[part],
-    );
   }
 
   async #askEmail(): Promise<string | undefined> {
@@ -245,7 +224,7 @@ export default class Init extends GatewayCommand {
   }
 
   #write(flags: FlagValues): void {
-    const content = fileContent(this.resolve(flags), this.#isNew ? {} : readContent(this.#path));
+    const content = fileContent(this.resolve(flags));
     resolveConfig({ ...this.configOptions({}), file: content });
     writeConfigFile(this.#path, content);
     this.logToStderr(

@@ -3,7 +3,6 @@ export { jsonMistake, withoutExcerpt } from './json-mistake.js';
 export { jsonMembers, repeatedMembers } from './json-members.js';
 export {
   isObject,
-  merged,
   own,
   rawJsonAt,
   rawJsonElements,

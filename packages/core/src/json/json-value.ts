@@ -142,15 +142,3 @@ function skipValue(text: string, at: number): number {
   }
   return at;
 }
-
-/** Deeply. A value in `over` that is not an object replaces the one in `base`. */
-export function merged(
-  base: Readonly<Record<string, unknown>>,
-  over: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  const values = Object.entries(over).map(([key, value]) => {
-    const before = base[key];
-    return [key, isObject(value) && isObject(before) ? merged(before, value) : value] as const;
-  });
-  return { ...base, ...Object.fromEntries(values) };
-}
