@@ -1,8 +1,9 @@
 // @ts-check
-import { spanAttributes, spans } from '#core/tracing/spans';
+import { spans } from '#core/tracing/spans';
 import { code, MADE, table } from './markdown.mjs';
+import { attributes, meanings } from './spans.mjs';
 
-/** @typedef {import('#core/tracing/spans').SpanAttribute} SpanAttribute */
+/** @typedef {import('#core/tracing/spans').SpanName} SpanName */
 /** @typedef {import('#core/tracing/spans').SpanRow} SpanRow */
 
 const INTRODUCTION = `With a [tracer](../guides/tracing.md) the gateway emits these spans. Without one it emits none, and passes an incoming \`traceparent\` on unchanged.
@@ -17,26 +18,23 @@ continues, with the flag \`00\`. Spans are emitted after their work is committed
 attributes never quote content of messages, headers, functions or endpoints; the full reason is with the quarantined message or the delivery attempt.`;
 
 export function spansPage() {
-  /** @type {[string, SpanRow][]} */
-  const rows = Object.entries(spans);
-  /** @type {[string, SpanAttribute][]} */
-  const attributes = Object.entries(spanAttributes);
+  const rows = /** @type {[SpanName, SpanRow][]} */ (Object.entries(spans));
   return [
     '# Spans',
     MADE,
     INTRODUCTION,
     `## Spans\n\n${table(
       ['Span', 'Kind', 'Meaning', 'Attributes'],
-      rows.map(([name, { kind, summary, attributes: of }]) => [
+      rows.map(([name, { kind, attributes: of }]) => [
         code(name),
         kind,
-        summary,
+        meanings[name],
         of.map(code).join(', '),
       ]),
     )}`,
     `## Attributes\n\n${table(
       ['Attribute', 'Meaning', 'Present'],
-      attributes.map(([name, { meaning, when }]) => [
+      Object.entries(attributes).map(([name, [meaning, when]]) => [
         code(name),
         meaning,
         when === undefined ? 'always' : `when ${when}`,
