@@ -30,7 +30,7 @@ async function addsPostgres() {
     const api = managementApi(serverPort, apiKey);
     const created = (name: string) =>
       api<Created>('POST', '/projects', { name, shard: 'default' }).then(({ uid }) => uid);
-    const [newProject, other] = [await created('new'), await created('other')];
+    const other = await created('other');
     posting = keepPosting(gateway);
 
     const agentPort = await freePort();
@@ -44,7 +44,6 @@ async function addsPostgres() {
           PASSWORD: 'correct horse',
           NEW_PASSWORD: 'battery staple',
           PROJECT_ID: projectId,
-          NEW_PROJECT_ID: newProject,
           AGENT_PORT: String(agentPort),
         },
         replaced: {

@@ -56,7 +56,7 @@ passwords(
       const address = ['--host', '127.0.0.1', '--port', String(postgres.port)];
       const role = ['--username', 'keeper', '--database', 'big', '--password-file', file];
       await succeed(['shards', 'add', 'big', ...address, ...role], run);
-      await succeed(['shards', 'assign', projectId, 'big'], run);
+      await succeed(['shards', 'move', projectId, 'big'], run);
       await subscribed(gateway, inbox.url);
       posting = keepPosting(gateway);
       await posting.more();

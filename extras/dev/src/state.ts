@@ -20,7 +20,7 @@ import {
   type Resolved,
   type SettingsTable,
 } from '@gateway/core/config';
-import { isObject, jsonMistake, merged } from '@gateway/core/json';
+import { isObject, jsonMistake } from '@gateway/core/json';
 import { isFixed } from '@gateway/cli/config/dev-settings';
 import { DevError } from './services/dev-error.js';
 import { LOOPBACK, type Ports } from './services/ports.js';
@@ -306,4 +306,14 @@ function commandOf(pid: number): string | undefined {
     encoding: 'utf8',
   });
   return status === 0 ? stdout : undefined;
+}
+
+/** Deeply. What is no object in `over` replaces what is in `base`. */
+function merged(base: Record<string, unknown>, over: object): Record<string, unknown> {
+  const result = { ...base };
+  for (const [key, value] of Object.entries(over) as [string, unknown][]) {
+    const before = base[key];
+    result[key] = isObject(value) && isObject(before) ? merged(before, value) : value;
+  }
+  return result;
 }

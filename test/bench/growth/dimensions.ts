@@ -108,7 +108,7 @@ export const dimensions: readonly Dimension[] = [
             name: `project ${k}`,
             type: 'outgoing',
           });
-          await succeed(['shards', 'assign', projectId, shards[k % size]!], { folder });
+          await succeed(['shards', 'move', projectId, shards[k % size]!], { folder });
           const api: Production['api'] = (method, path, body, headers) =>
             call(method, `/projects/${projectId}${path}`, body, headers);
           const project = { ...gateway, projectId, api };

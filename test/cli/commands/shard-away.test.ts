@@ -101,7 +101,6 @@ away('what is not found on the others may be on the shard that is away', async (
 away('what needs all shards names the one that is away', async () => {
   await fails('shards:move', gone, 'default');
   await fails('shards:move', here.projectId, 'big');
-  await fails('shards:assign', gone, 'default');
   const key = path.join(tempFolder('key'), 'new.key');
   fs.writeFileSync(key, crypto.randomBytes(32).toString('base64'));
   await fails('utils:secrets:rotate', '--encryption-key-file', key);

@@ -125,23 +125,22 @@ shards('an address changes only to one with the tables of the shard', async () =
   assert.match(await ok('set', 'big', ...same), /^changed the shard big;/);
 });
 
-shards('a project without events is assigned to a shard, and one with events is not', async () => {
+shards('a project is moved to a shard that takes projects', async () => {
   const project = await makeProject(db);
   const shardOf = async () =>
     (await db.rows<{ shard: string }>('select shard from projects where id = $1', [project.id]))[0]
       ?.shard;
-  await refused(/shard nowhere not found/, 'assign', project.id, 'nowhere');
+  await refused(/shard nowhere not found/, 'move', project.id, 'nowhere');
   await ok('drain', 's3');
-  await refused(/the shard s3 is draining/, 'assign', project.id, 's3');
+  await refused(/the shard s3 is draining/, 'move', project.id, 's3');
   await ok('drain', 's3', '--undo');
   assert.is(
-    await ok('assign', project.id, 'big'),
-    'the project is on the shard big now, and was on default\n',
+    await ok('move', project.id, 'big'),
+    'the project is on the shard big now; agents copy its earlier events from default\n',
   );
   assert.is(await shardOf(), 'big');
   const busy = await makeProject(db);
   await makeEvents(db, busy.id, [{ atMs: Date.now() }]);
-  await refused(/shards move/, 'assign', busy.id, 's2');
   assert.is(
     await ok('move', busy.id, 's2'),
     'the project is on the shard s2 now; agents copy its earlier events from default\n',

@@ -33,7 +33,6 @@ export const summaries = {
   retry: 'Re-queue event deliveries with a status within a timeframe.',
   server: 'Start the HTTP server.',
   'shards:add': 'Add a shard: a database or a schema for the events of projects.',
-  'shards:assign': 'Assign a project without events to a shard.',
   'shards:drain': 'Give a shard no new projects.',
   'shards:list': 'List the shards with their load and state.',
   'shards:move': 'Move a project to another shard while it runs.',

@@ -143,7 +143,7 @@ const ONE_POSTGRES =
 /** These use the management API, of a server or within their process. */
 const API_COMMANDS = [
   ...['openapi', 'retry'],
-  ...['add', 'assign', 'drain', 'list', 'move', 'remove', 'set'].map((it) => `shards:${it}`),
+  ...['add', 'drain', 'list', 'move', 'remove', 'set'].map((it) => `shards:${it}`),
   ...['circuit-breakers', 'explain', 'transform', 'usage', 'secrets:rotate'].map(
     (it) => `utils:${it}`,
   ),

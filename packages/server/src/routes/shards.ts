@@ -126,10 +126,6 @@ const ChangedShard = namedObject(
   }),
 );
 
-const MoveQuery = object({
-  must_be_empty: Type.Optional(boolean('Refuse with `conflict` if the project has events.')),
-});
-
 /** Throws `invalid_request` for options that libpq does not know. */
 function assertOptions(text: string | null | undefined): void {
   const parsed = parseDatabaseOptions(text ?? '');
@@ -216,12 +212,11 @@ export const shardRoutes: readonly Route[] = [
   accountItem(
     'PUT /shards/:name/projects/:project_id',
     'Moves a project to a shard while it runs. Its intake stops for seconds; agents then copy the earlier events. With the shard that it has, calls off a move that stops its intake.',
-    { ...item, message: 'project moved', query: MoveQuery, name: 'moveProject' },
+    { ...item, message: 'project moved', name: 'moveProject' },
     async (call) => {
       const { name: to = '', project_id: projectId = '' } = call.params;
       await call.shards.refresh();
-      const { must_be_empty: mustBeEmpty = false } = call.query;
-      await moveToShard(call.shards, { projectId, to, mustBeEmpty });
+      await moveToShard(call.shards, { projectId, to });
       return stateOf(call);
     },
   ),
