@@ -30,7 +30,7 @@ interface RunningWorker {
   readonly shard: Pick<Shard, 'name' | 'database'>;
   readonly lease: Pick<AgentLease, 'agentId' | 'readers'>;
   readonly inFlight: Pick<DeliveriesInFlight, 'wake'>;
-  readonly backlogPacing: Pick<BacklogPacing, 'hasten'>;
+  readonly backlogPacing: Pick<BacklogPacing, 'expedite'>;
   readonly claimer: Pick<Claimer, 'checkAll'>;
   readonly destination: Pick<Destination, 'shortage'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
@@ -97,9 +97,9 @@ export function processParts({ workers, mailer, ...given }: ProcessOptions): Pro
       },
     },
     backlogPacing: {
-      hasten(endpoint, nowMs) {
+      expedite(endpoint, nowMs) {
         for (const { backlogPacing } of workers.ofProject(endpoint.projectId))
-          backlogPacing.hasten(endpoint, nowMs);
+          backlogPacing.expedite(endpoint, nowMs);
       },
     },
     observers: measure ? [measure, notifier] : [notifier],

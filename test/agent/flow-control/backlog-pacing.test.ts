@@ -19,9 +19,9 @@ backlogPacing.after(() => db.close());
 
 const MINUTE_MS = 60_000;
 
-function backlogsOn(hasten: () => Promise<number> = () => Promise.resolve(1)) {
+function backlogsOn(expedite: () => Promise<number> = () => Promise.resolve(1)) {
   const { log, lines } = keptLog();
-  return { backlogPacing: new BacklogPacing({ log, hasten }), lines };
+  return { backlogPacing: new BacklogPacing({ log, expedite }), lines };
 }
 
 backlogPacing(
@@ -73,7 +73,7 @@ backlogPacing(
 );
 
 backlogPacing(
-  'an endpoint that answers well has what is left hastened, now and then, until nothing is left',
+  'an endpoint that answers well has what is left expedited, now and then, until nothing is left',
   async () => {
     let left = 2;
     let asked = 0;
@@ -98,7 +98,7 @@ backlogPacing(
   },
 );
 
-backlogPacing('a hastening that fails is told, and tried again', async () => {
+backlogPacing('expediting that fails is told, and tried again', async () => {
   const { backlogPacing: of, lines } = backlogsOn(() => Promise.reject(new Error('away')));
   of.addPostponed('e', 20_000, 10, 0);
   of.answeredWell({ id: 'e', projectId: 'p' }, 0);

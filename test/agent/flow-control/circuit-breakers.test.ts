@@ -46,7 +46,7 @@ function agentOn(
     name,
     policyOf,
     inFlight: { wake: () => undefined },
-    backlogPacing: { hasten: ({ id }) => void closings.push(id) },
+    backlogPacing: { expedite: ({ id }) => void closings.push(id) },
     observers: [{ tripped: (trip) => trips.push(trip), closed: (id) => closed.push(id) }],
   });
   return { circuitBreakers: made, trips, lines, closings, closed };

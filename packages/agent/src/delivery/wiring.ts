@@ -66,7 +66,7 @@ export function wireDelivery(
 
   const backlogPacing = new BacklogPacing({
     log,
-    hasten: ({ projectId, id: endpointId }) =>
+    expedite: ({ projectId, id: endpointId }) =>
       expediteDeliveries(planes, { projectId, endpointId }, [
         'breaker',
         'lookup',

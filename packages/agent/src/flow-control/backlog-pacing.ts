@@ -7,17 +7,17 @@ import type { Endpoint } from '@gateway/ingest/routing/project';
 
 const SPREAD_MAX_MS = 600_000;
 /** Between batches of postponed deliveries that are made due early for a recovered endpoint. */
-const HASTEN_MS = 5_000;
+const EXPEDITE_MS = 5_000;
 
 interface Backlog {
   /** Monotonic: when the last delivery would be due if deliveries became due one by one. */
   backAtMs: number;
-  hastenAtMs: number;
+  expediteAtMs: number;
 }
 
 interface BacklogPacingOptions {
   readonly log: Log;
-  readonly hasten: (endpoint: Pick<Endpoint, 'id' | 'projectId'>) => Promise<number>;
+  readonly expedite: (endpoint: Pick<Endpoint, 'id' | 'projectId'>) => Promise<number>;
 }
 
 /** The time over which to spread an endpoint's backlog, at constant cost. */
@@ -35,7 +35,7 @@ export class BacklogPacing {
   addPostponed(endpointId: string, count: number, paceMs: number, nowMs: number): void {
     let backlog = this.#backlogPacing.get(endpointId);
     if (!backlog)
-      this.#backlogPacing.set(endpointId, (backlog = { backAtMs: nowMs, hastenAtMs: nowMs }));
+      this.#backlogPacing.set(endpointId, (backlog = { backAtMs: nowMs, expediteAtMs: nowMs }));
     backlog.backAtMs = Math.min(
       Math.max(backlog.backAtMs, nowMs) + count * paceMs,
       nowMs + 2 * SPREAD_MAX_MS,
@@ -45,16 +45,16 @@ export class BacklogPacing {
   /** Expedites postponed deliveries after a good response, unless they are due soon. */
   answeredWell(endpoint: Pick<Endpoint, 'id' | 'projectId'>, nowMs: number): void {
     const backlog = this.#backlogPacing.get(endpoint.id);
-    if (!backlog || backlog.hastenAtMs > nowMs) return;
+    if (!backlog || backlog.expediteAtMs > nowMs) return;
     // The remaining deliveries are due before another batch would be.
-    if (backlog.backAtMs - nowMs < HASTEN_MS) return;
-    this.hasten(endpoint, nowMs);
+    if (backlog.backAtMs - nowMs < EXPEDITE_MS) return;
+    this.expedite(endpoint, nowMs);
   }
 
-  hasten(endpoint: Pick<Endpoint, 'id' | 'projectId'>, nowMs: number): void {
+  expedite(endpoint: Pick<Endpoint, 'id' | 'projectId'>, nowMs: number): void {
     const backlog = this.#backlogPacing.get(endpoint.id);
-    if (backlog) backlog.hastenAtMs = nowMs + HASTEN_MS;
-    this.options.hasten(endpoint).then(
+    if (backlog) backlog.expediteAtMs = nowMs + EXPEDITE_MS;
+    this.options.expedite(endpoint).then(
       (count) => {
         if (count === 0) this.#backlogPacing.delete(endpoint.id);
       },

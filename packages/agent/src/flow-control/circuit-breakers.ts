@@ -54,7 +54,7 @@ interface CircuitBreakersOptions extends Pick<AgentContext, 'kv' | 'log'> {
   readonly name: string;
   readonly policyOf: (endpoint: Endpoint) => BreakerPolicy | undefined;
   readonly inFlight: Pick<QueuesInFlight, 'wake'>;
-  readonly backlogPacing: { hasten(endpoint: Endpoint, nowMs: number): void };
+  readonly backlogPacing: { expedite(endpoint: Endpoint, nowMs: number): void };
   readonly observers: readonly {
     tripped(trip: Trip): void;
     /** Called in every agent that knew the breaker as open or half-open. */
@@ -184,7 +184,7 @@ export class CircuitBreakers {
         { project_id: projectId, endpoint_id: endpointId },
         'Closed the circuit breaker of an endpoint that responds again.',
       );
-      backlogPacing.hasten(endpoint, performance.now());
+      backlogPacing.expedite(endpoint, performance.now());
     } else
       this.#tellTrip({
         projectId,
