@@ -1,7 +1,8 @@
 import { eventId, messageDigest, newId } from '#core/events/ids';
 import type { Outcome } from '@gateway/plugin';
-import { type ReadyEvent, ReadyMessage } from '#ingest/message/ready-message';
+import { ReadyMessage } from '#ingest/message/ready-message';
 import type { Rejection } from '#ingest/validate/reject-codes';
+import type { NewEvent } from '#store/events/events';
 import type { QuarantinedMessage } from '#store/quarantine/messages';
 import { quarantinedMessage } from '../store/batches.js';
 
@@ -32,7 +33,7 @@ export class Messages {
     return `orders/0/${last++}`;
   }
 
-  event(coordinates: string, fields: Partial<ReadyEvent> = {}, ordinal = 0): ReadyEvent {
+  event(coordinates: string, fields: Partial<NewEvent> = {}, ordinal = 0): NewEvent {
     const { occurredAtMs = Date.now() } = fields;
     return {
       projectId: this.projectId,
@@ -56,7 +57,7 @@ export class Messages {
   }
 
   /** A message with one event, or with the given events. */
-  ready(fields: Partial<ReadyEvent> = {}, events?: readonly ReadyEvent[]): ReadyMessage {
+  ready(fields: Partial<NewEvent> = {}, events?: readonly NewEvent[]): ReadyMessage {
     const { coordinates = events?.[0]?.coordinates ?? this.coordinates() } = fields;
     const message: ReadyMessage = new ReadyMessage(
       this.projectId,
@@ -69,7 +70,7 @@ export class Messages {
         message.quarantined = this.quarantined(coordinates, rejection);
       },
       distinguish: (ids: ReadonlySet<string>) => {
-        const idOf = (event: ReadyEvent) =>
+        const idOf = (event: NewEvent) =>
           eventId(this.sourceId, coordinates, event.occurredAtMs, 0, event.digest ?? '');
         message.events = message.events
           .filter(({ id }) => ids.has(id))
@@ -89,7 +90,7 @@ export class Messages {
 
   many(
     count: number,
-    fields: Partial<ReadyEvent> | ((n: number) => Partial<ReadyEvent>) = {},
+    fields: Partial<NewEvent> | ((n: number) => Partial<NewEvent>) = {},
   ): ReadyMessage[] {
     return Array.from({ length: count }, (_, n) =>
       this.ready(typeof fields === 'function' ? fields(n) : fields),

@@ -4,7 +4,7 @@ import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
 import {
   acceptEvents,
   type EventBatch,
-  type NewEvent,
+  type StorableEvent,
   type NewEventDelivery,
 } from '#store/events/events';
 import type { Database } from '#store/postgres/database';
@@ -20,7 +20,7 @@ export const ENDPOINT = newId();
 let last = 0;
 
 /** A unique event. */
-export function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
+export function newEvent(fields: Partial<StorableEvent> = {}): StorableEvent {
   const { occurredAtMs = Date.now(), coordinates = `orders/0/${last++}` } = fields;
   return {
     projectId: PROJECT,
@@ -43,7 +43,7 @@ export function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
   };
 }
 
-export function pendingEvent(fields: Partial<NewEvent> = {}): NewEvent {
+export function pendingEvent(fields: Partial<StorableEvent> = {}): StorableEvent {
   return newEvent({ status: 'pending', outcome: null, ...fields });
 }
 
@@ -57,8 +57,8 @@ export async function accepted(
 /** Unique events, sorted by id as callers of `acceptEvents` do. */
 export function newEvents(
   count: number,
-  fields: Partial<NewEvent> | ((n: number) => Partial<NewEvent>) = {},
-): NewEvent[] {
+  fields: Partial<StorableEvent> | ((n: number) => Partial<StorableEvent>) = {},
+): StorableEvent[] {
   return sorted(
     Array.from({ length: count }, (_, n) =>
       newEvent(typeof fields === 'function' ? fields(n) : fields),
@@ -72,7 +72,7 @@ export function sorted<Ref extends { readonly id: string }>(refs: readonly Ref[]
 
 /** A delivery to an endpoint, held by the batch's agent. */
 export function newDelivery(
-  event: NewEvent,
+  event: StorableEvent,
   fields: Partial<NewEventDelivery> = {},
 ): NewEventDelivery {
   const { endpointId = ENDPOINT, subscriptionId = null } = fields;
@@ -92,7 +92,10 @@ export function newDelivery(
   };
 }
 
-export function batch(events: readonly NewEvent[], fields: Partial<EventBatch> = {}): EventBatch {
+export function batch(
+  events: readonly StorableEvent[],
+  fields: Partial<EventBatch> = {},
+): EventBatch {
   return { events, deliveries: [], agentId: 1, idempotencyWindowSeconds: 3600, ...fields };
 }
 
@@ -103,8 +106,8 @@ export function batch(events: readonly NewEvent[], fields: Partial<EventBatch> =
 export async function acceptPending(
   db: Pick<Database, 'pool'>,
   count: number,
-  fields: Partial<NewEvent> = {},
-): Promise<NewEvent[]> {
+  fields: Partial<StorableEvent> = {},
+): Promise<StorableEvent[]> {
   const events = newEvents(count, { status: 'pending', outcome: null, ...fields });
   await acceptEvents(db.pool, batch(events));
   return events;

@@ -7,7 +7,7 @@ import {
   acceptEvents,
   type EventRef,
   type MessageType,
-  type NewEvent,
+  type StorableEvent,
 } from '@gateway/store/events';
 import type { Database } from '@gateway/store/postgres';
 import type {
@@ -44,7 +44,7 @@ export async function* replayArchived(
   }
 }
 
-type Copy = NewEvent & { readonly headers: string };
+type Copy = StorableEvent & { readonly headers: string };
 
 async function* selectedCopies(
   store: ObjectStore,
@@ -89,7 +89,7 @@ function copiesOf(event: ArchivedEvent, selection: ArchiveSelection): Copy[] {
 function copyOf(
   projectId: string,
   { id: archivedId, ...event }: ArchivedEvent,
-  target: Pick<NewEvent, 'messageType' | 'endpointId' | 'ownerId'>,
+  target: Pick<Copy, 'messageType' | 'endpointId' | 'ownerId'>,
 ): Copy {
   const id = newId();
   const to = target.messageType === 'single' ? target.endpointId : null;
@@ -124,7 +124,7 @@ async function* inCommits(copies: AsyncIterable<Copy>): AsyncGenerator<Copy[]> {
   if (group.length > 0) yield group;
 }
 
-async function commit(pool: Database['pool'], copies: readonly NewEvent[]): Promise<EventRef[]> {
+async function commit(pool: Database['pool'], copies: readonly Copy[]): Promise<EventRef[]> {
   const events = copies.filter(onePerKey()).sort(byId);
   const { created, refused } = await acceptEvents(pool, {
     events,

@@ -5,21 +5,17 @@ import {
   workOfEvents,
 } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
-import type { Outcome } from '@gateway/plugin';
+import type { Message, Outcome } from '@gateway/plugin';
+import type { EventContent } from '@gateway/store/events';
 import { decode } from './decode/decode.js';
 import type { Decoded } from './decode/text.js';
 import type { IngestMeasure } from './message/telemetry.js';
 import type { IngestSource } from './message/ingest-source.js';
 import { closing, type ReadyMessage } from './message/ready-message.js';
-import {
-  type GivenMessage,
-  SourceMessage,
-  type SourceMessageOptions,
-} from './message/source-message.js';
+import { SourceMessage, type SourceMessageOptions } from './message/source-message.js';
 import type { Transformed, Transformer } from './transform/transformer.js';
 import {
   checkNesting,
-  type IngestMessage,
   parseIngestMessage,
   parseTransformOutput,
 } from './validate/parse-message.js';
@@ -55,7 +51,7 @@ const LOOK_MS = 10;
 const RESULTS_AT_ONCE = 16;
 const CHARACTERS_AT_ONCE = 64 * 1024;
 
-type Parse = (text: string, contentType?: string) => IngestMessage | Rejection;
+type Parse = (text: string, contentType?: string) => EventContent | Rejection;
 
 /**
  * The way of a message to its commit: decode, transform, validate; then `eventWriter` routes and
@@ -95,7 +91,7 @@ export class Pipeline {
   }
 
   /** `current` is called per message and returns the source at that time. */
-  handle(current: () => IngestSource): (message: GivenMessage) => Promise<Outcome> {
+  handle(current: () => IngestSource): (message: Message) => Promise<Outcome> {
     return (message) =>
       new Promise((resolve) =>
         this.#stage.push(new SourceMessage(current(), message, this.options, resolve)),
@@ -106,7 +102,7 @@ export class Pipeline {
    * For a caller that waits and commits the message itself. Rejects if its function cannot be run.
    * A message that its function dropped has neither events nor a rejection.
    */
-  prepare(source: IngestSource, message: GivenMessage): Promise<SourceMessage> {
+  prepare(source: IngestSource, message: Message): Promise<SourceMessage> {
     return new Promise((resolve, reject) => {
       const incoming = new SourceMessage(source, message, this.options, (outcome) =>
         outcome === 'dropped' ? resolve(incoming) : reject(closing()),
@@ -151,9 +147,9 @@ export class Pipeline {
   }
 
   #decode(incoming: SourceMessage): void {
-    const { projectId, message } = incoming;
+    const { projectId, source, message } = incoming;
     const { maxMessageBytes, loopShares } = this.options;
-    const decoded = decode(message, message.maxBytes ?? maxMessageBytes);
+    const decoded = decode(message, source.maxMessageBytes ?? maxMessageBytes);
     if (typeof decoded !== 'object' || !('then' in decoded))
       return this.#transform(incoming, decoded);
     void decoded.then((it) => loopShares.run(projectId, () => this.#transform(incoming, it)));

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import type { NewEvent } from '#store/events/events';
+import type { StorableEvent } from '#store/events/events';
 import { BODY_AT_ONCE_MAX } from '#ingest/routing/matcher';
 import { encodeSignal } from '#store/events/events';
 import { redis } from '../../support/redis.js';
@@ -22,7 +22,7 @@ const db = await migratedDatabase();
 queues.after(() => db.close());
 
 /** Commits pending events and signals them to the create-event queue. */
-type Put = (count: number, fields?: Partial<NewEvent>) => Promise<NewEvent[]>;
+type Put = (count: number, fields?: Partial<StorableEvent>) => Promise<StorableEvent[]>;
 
 /** Runs a test with an agent on a real Redis; `running.wiring.start()` starts consuming. */
 async function scene(

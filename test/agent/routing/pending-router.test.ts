@@ -5,7 +5,7 @@ import { TokenBuckets } from '#core/process/token-buckets';
 import { PendingRouter } from '#agent/routing/pending-router';
 import { DeliveryPlanner } from '#agent/routing/plan-deliveries';
 import { newId } from '#core/events/ids';
-import { type NewEvent, readStalePending } from '#store/events/events';
+import { type StorableEvent, readStalePending } from '#store/events/events';
 import { acceptPending } from '../../store/batches.js';
 import { changeUntold } from '../../store/made.js';
 import { migratedDatabase } from '../../store/migrated.js';
@@ -19,7 +19,7 @@ const pending = suite('agent/routing/pending-router');
 const db = await migratedDatabase();
 pending.after(() => db.close());
 
-type Put = (count: number, fields?: Partial<NewEvent>) => Promise<NewEvent[]>;
+type Put = (count: number, fields?: Partial<StorableEvent>) => Promise<StorableEvent[]>;
 
 function scene(
   test: (scene: Scene & { put: Put }) => Promise<void>,

@@ -12,7 +12,7 @@ import { newId } from '#core/events/ids';
 import { TokenBuckets } from '#core/process/token-buckets';
 import { LoopShares } from '#core/process/loop-shares';
 import { silentLog } from '#core/logging/log';
-import type { NewEvent } from '#store/events/events';
+import type { StorableEvent } from '#store/events/events';
 import { bucketsOn } from '../../support/buckets.js';
 import { flushed, producer, type Producer } from '../../e2e/traced.js';
 import { acceptPending } from '../../store/batches.js';
@@ -71,7 +71,11 @@ function router({ wiring, database, configCache }: RunningAgent, agentId?: numbe
   });
 }
 
-async function put(running: RunningAgent, from: Producer | null, fields: Partial<NewEvent> = {}) {
+async function put(
+  running: RunningAgent,
+  from: Producer | null,
+  fields: Partial<StorableEvent> = {},
+) {
   const headers = JSON.stringify(
     from ? { 'x-shop': '"traceparent":"no"', traceparent: from.traceparent } : {},
   );

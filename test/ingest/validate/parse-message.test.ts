@@ -9,9 +9,9 @@ import {
   checkNesting,
   parseIngestMessage,
   parseTransformOutput,
-  type IngestMessage,
 } from '#ingest/validate/parse-message';
 import { rejectCodes, type Rejection } from '#ingest/validate/reject-codes';
+import type { EventContent } from '#store/events/events';
 import { seed } from '../../support/seed.js';
 
 const ingest = suite('ingest/validate/parse-message');
@@ -19,18 +19,18 @@ const ingest = suite('ingest/validate/parse-message');
 const fixtures = fileURLToPath(new URL('../../fixtures/ingest-message', import.meta.url));
 const MAX_BYTES = 2000;
 
-function read(body: Uint8Array): IngestMessage | Rejection {
+function read(body: Uint8Array): EventContent | Rejection {
   const text = decode({ body }, MAX_BYTES) as string | Rejection;
   return typeof text === 'string' ? parseIngestMessage(text) : text;
 }
 
-function fixture(name: string): IngestMessage {
+function fixture(name: string): EventContent {
   const message = read(readFileSync(join(fixtures, `${name}.good.json`)));
   if ('code' in message) throw new Error(`${name} is refused: ${message.reason}`);
   return message;
 }
 
-function refusal(message: IngestMessage | Rejection): Rejection {
+function refusal(message: EventContent | Rejection): Rejection {
   if (!('code' in message)) throw new Error('the message is accepted');
   return message;
 }
@@ -101,7 +101,7 @@ ingest('the message type is read whatever the case of its header and its value',
         custom_headers: { 'x-gateway-message-type': type },
       }),
     );
-    assert.is((message as IngestMessage).messageType, type);
+    assert.is((message as EventContent).messageType, type);
   }
 });
 
@@ -169,7 +169,7 @@ ingest('size counts bytes, not characters', () => {
 
 ingest('a part of a larger buffer is read as the part that it is', () => {
   const whole = Buffer.from('x{"event_type":"a","data":{"b":1}}y');
-  assert.is((read(whole.subarray(1, -1)) as IngestMessage).data, '{"b":1}');
+  assert.is((read(whole.subarray(1, -1)) as EventContent).data, '{"b":1}');
 });
 
 ingest('the result of a transform is refused in its own words', () => {
@@ -202,7 +202,7 @@ ingest('names that mean something to JavaScript are no fields', () => {
   assert.match(refusal(parseIngestMessage(text)).reason, 'event_type is missing; data is missing');
   const message = parseIngestMessage(
     '{"event_type":"a","data":{"__proto__":{"x":1}}}',
-  ) as IngestMessage;
+  ) as EventContent;
   assert.is(message.data, '{"__proto__":{"x":1}}');
 });
 
@@ -281,7 +281,7 @@ ingest(
           ),
         );
         assert.is(
-          (parseIngestMessage(`${gap}{${list.join(',')}}${gap}`) as IngestMessage).data,
+          (parseIngestMessage(`${gap}{${list.join(',')}}${gap}`) as EventContent).data,
           text,
         );
       }),
@@ -328,7 +328,7 @@ ingest('what is accepted fits into a column of Postgres and into a line of HTTP'
           JSON.stringify(name),
         );
       }
-      for (const pair of Object.entries(accepted.customHeaders)) {
+      for (const pair of Object.entries(accepted.headers)) {
         withHeaders++;
         assert.not.match(pair.join(''), /[\0\r\n]|[^\0-\xff]/);
       }

@@ -89,11 +89,11 @@ counts('events are counted when they are accepted, duplicates are not', async ()
   await acceptEvents(db.pool, batch(events));
   await acceptEvents(
     db.pool,
-    batch(newEvents(3, { status: 'failed', outcome: 'no_endpoint', sourceId: null })),
+    batch(newEvents(3, { status: 'failed', outcome: 'no_endpoints', sourceId: null })),
   );
   await acceptEvents(
     db.pool,
-    batch(newEvents(3, { status: 'failed', outcome: 'no_endpoint', idempotencyKey: null })),
+    batch(newEvents(3, { status: 'failed', outcome: 'no_endpoints', idempotencyKey: null })),
   );
   assert.is(await assertCounted(db), 3);
 });
@@ -104,7 +104,7 @@ counts('an event that is pending is counted when it is routed, once', async () =
   const routed = events.map(({ projectId, id, occurredAtMs }, n) => ({
     ...{ projectId, id, occurredAtMs },
     status: n < 4 ? ('processed' as const) : ('failed' as const),
-    outcome: n < 4 ? 'routed' : 'no_endpoint',
+    outcome: n < 4 ? 'routed' : 'no_endpoints',
   }));
   const deliveries = events
     .slice(0, 4)

@@ -7,7 +7,7 @@ import {
   recoverDeliveries,
   releaseDeliveries,
 } from '#store/deliveries/claims';
-import { acceptEvents, type NewEvent, type NewEventDelivery } from '#store/events/events';
+import { acceptEvents, type StorableEvent, type NewEventDelivery } from '#store/events/events';
 import { registerAgent, deregisterAgent } from '#store/deliveries/agents';
 import { within } from '../../support/until.js';
 import {
@@ -34,7 +34,7 @@ deliveries.before.each(() => empty(db));
 async function make(
   count: number,
   fields: Partial<NewEventDelivery> = {},
-  event: Partial<NewEvent> = {},
+  event: Partial<StorableEvent> = {},
   agentId = 1,
 ): Promise<NewEventDelivery[]> {
   const events = newEvents(count, event);

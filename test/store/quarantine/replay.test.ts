@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import type { NewEvent } from '#store/events/events';
+import type { StorableEvent } from '#store/events/events';
 import { listUsage } from '#store/counts/usage';
 import { quarantineMessages } from '#store/quarantine/messages';
 import {
@@ -32,7 +32,7 @@ const statusOf = async (id: string) =>
   )[0]?.status;
 const count = async () =>
   (await db.rows<{ n: number }>('select count(*)::int as n from events'))[0]!.n;
-const commit = (message: Awaited<ReturnType<typeof waiting>>, events: readonly NewEvent[]) =>
+const commit = (message: Awaited<ReturnType<typeof waiting>>, events: readonly StorableEvent[]) =>
   replayQuarantinedMessage(db.planes, message, {
     events: sorted(events),
     idempotencyWindowSeconds: 60,

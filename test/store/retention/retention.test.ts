@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { acceptEvents, type NewEvent } from '#store/events/events';
+import { acceptEvents, type StorableEvent } from '#store/events/events';
 import { keptParts } from '#store/events/kept-messages';
 import { quarantineMessages } from '#store/quarantine/messages';
 import { runMaintenance } from '#store/retention/maintenance';
@@ -206,7 +206,7 @@ retention(
 );
 
 /** Creates events of a stored message, on a day. */
-async function keptOn(db: Db, day: number, events: readonly NewEvent[]): Promise<void> {
+async function keptOn(db: Db, day: number, events: readonly StorableEvent[]): Promise<void> {
   const { projectId, occurredAtMs, id } = events[0]!;
   const parts = keptParts({ body: Buffer.from('hunter2'), headers: {} });
   const message = { projectId, id, occurredAtMs, digest: '00'.repeat(8), ...parts };

@@ -10,6 +10,7 @@ import {
   EVERYTHING,
   firstArrivals,
   type MessageOfEvents,
+  type NewEvent,
   readFences,
   readVerdicts,
   releaseKeys,
@@ -18,7 +19,7 @@ import {
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
-import type { Creation, ReadyEvent, ReadyMessage } from '../message/ready-message.js';
+import type { Creation, ReadyMessage } from '../message/ready-message.js';
 import type { IngestMeasure } from '../message/telemetry.js';
 import type { Rejection } from '../validate/reject-codes.js';
 import type { CommitPlan, EventRouter } from '../routing/event-router.js';
@@ -41,7 +42,7 @@ export interface BatchCommitterOptions {
 const NONE: Awaited<ReturnType<typeof quarantineMessages>> = new Map();
 const NOTHING: Accepted = { created: 'all', refused: new Set() };
 const NO_FENCES: ReadonlyMap<string, string> = new Map();
-const NO_VERDICTS: ReadonlyMap<ReadyEvent, EventVerdict> = new Map();
+const NO_VERDICTS: ReadonlyMap<NewEvent, EventVerdict> = new Map();
 const RETRY_AFTER_SECONDS = 1;
 
 const COORDINATES_REUSED: Rejection = {
@@ -51,15 +52,15 @@ const COORDINATES_REUSED: Rejection = {
 };
 
 interface Committed {
-  isNew(message: ReadyMessage, event: Pick<ReadyEvent, 'id'>): boolean;
-  readonly verdicts: ReadonlyMap<ReadyEvent, EventVerdict>;
-  creationOf(event: ReadyEvent): Creation;
+  isNew(message: ReadyMessage, event: Pick<NewEvent, 'id'>): boolean;
+  readonly verdicts: ReadonlyMap<NewEvent, EventVerdict>;
+  creationOf(event: NewEvent): Creation;
   /** Returns why a message was not added to quarantine, or undefined if it was added. */
   leftAs(message: QuarantinedMessage): 'same' | 'other' | 'refused' | undefined;
 }
 
 interface CommitBatch {
-  readonly events: ReadyEvent[];
+  readonly events: NewEvent[];
   readonly plan: CommitPlan;
   readonly owners: ReadonlyMap<string, ReadyMessage>;
 }
@@ -196,7 +197,7 @@ export class BatchCommitter {
   /** Routes the events of a batch. Yields after each, because filters on large bodies are slow. */
   *#prepare(messages: readonly ReadyMessage[]): Generator<void, CommitBatch> {
     const { config, router } = this.options;
-    const events: ReadyEvent[] = [];
+    const events: NewEvent[] = [];
     const owners = new Map<string, ReadyMessage>();
     const isFirst = onePerKey();
     const plan = router.plan(config.ingest.inline_routing);
@@ -216,7 +217,7 @@ export class BatchCommitter {
 
   #count(
     quarantined: readonly QuarantinedMessage[],
-    events: readonly ReadyEvent[],
+    events: readonly NewEvent[],
     isNew: (eventId: string) => boolean,
   ): void {
     const { usage, measure } = this.options;

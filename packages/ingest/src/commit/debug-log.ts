@@ -1,7 +1,7 @@
 import type { Log } from '@gateway/core/logging';
 import { traceIdOf } from '@gateway/core/tracing';
+import type { NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
-import type { ReadyEvent } from '../message/ready-message.js';
 
 /** One line per message. Undefined unless the log writes debug lines. */
 export type DebugLog = ReturnType<typeof debugLog>;
@@ -9,7 +9,7 @@ export type DebugLog = ReturnType<typeof debugLog>;
 export function debugLog(log: Log) {
   if (!log.debugging) return undefined;
   return {
-    accepted(event: ReadyEvent) {
+    accepted(event: NewEvent) {
       log.debug(
         {
           project_id: event.projectId,

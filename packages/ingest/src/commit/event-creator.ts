@@ -2,23 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError, isGatewayError } from '@gateway/core/errors';
 import { newId, timeOfId } from '@gateway/core/events';
 import { hasTarget } from '@gateway/store/config';
+import type { EventContent, NewEvent } from '@gateway/store/events';
 import type { Database } from '@gateway/store/postgres';
-import { closing, type Creation, type ReadyEvent, ReadyMessage } from '../message/ready-message.js';
+import { closing, type Creation, ReadyMessage } from '../message/ready-message.js';
 import type { IntakeConfig } from '../routing/config-cache.js';
 import type { EventWriter } from './event-writer.js';
 
 /** A validated event. Its `data` is stored and sent unchanged. */
-export type CreatedEvent = Pick<
-  ReadyEvent,
-  | 'projectId'
-  | 'eventType'
-  | 'messageType'
-  | 'endpointId'
-  | 'ownerId'
-  | 'idempotencyKey'
-  | 'data'
-  | 'headers'
-> & {
+export type CreatedEvent = Omit<EventContent, 'notes'> & {
+  readonly projectId: string;
   /** True if the event does not count toward the project's pace. */
   readonly isTest?: true;
 };
@@ -101,7 +93,7 @@ export class EventCreator {
 }
 
 function posted({ headers, isTest, ...plain }: CreatedEvent, id: string): ReadyMessage {
-  const event: ReadyEvent = {
+  const event: NewEvent = {
     id,
     occurredAtMs: timeOfId(id),
     sourceId: null,

@@ -8,6 +8,8 @@ export interface IngestSource {
   readonly type?: string;
   readonly bodyFunction: string | null;
   readonly keepsMessages?: boolean;
+  /** By default, `ingest.max_message_bytes`. */
+  readonly maxMessageBytes?: number;
 }
 
 export type ReadingState = 'reading' | 'failing' | 'stopped';

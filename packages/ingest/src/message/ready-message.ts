@@ -1,15 +1,8 @@
 import { GatewayError } from '@gateway/core/errors';
-import type { RoutingOutcome } from '@gateway/core/routing';
 import type { Outcome } from '@gateway/plugin';
 import type { KeptMessage, NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { Rejection } from '../validate/reject-codes.js';
-
-/** An event that is ready to be committed. Its commit routes it. */
-export interface ReadyEvent extends NewEvent {
-  readonly headers: Readonly<Record<string, string>>;
-  outcome: RoutingOutcome | null;
-}
 
 export interface Creation {
   readonly id: string;
@@ -23,7 +16,7 @@ export function closing(): GatewayError {
 }
 
 /** Called once; with `creationOf` each event of the message if there was a commit. */
-export type Settle = (outcome: Outcome, creationOf?: (event: ReadyEvent) => Creation) => void;
+export type Settle = (outcome: Outcome, creationOf?: (event: NewEvent) => Creation) => void;
 
 /**
  * A message with everything that must be committed before it may be acknowledged or answered: a
@@ -59,7 +52,7 @@ export class ReadyMessage {
   /** @param events usually one; a function may make several. Empty if the message is rejected */
   constructor(
     readonly projectId: string,
-    public events: readonly ReadyEvent[],
+    public events: readonly NewEvent[],
     public settled: Settle = () => undefined,
   ) {}
 

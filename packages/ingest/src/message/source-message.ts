@@ -8,19 +8,17 @@ import {
 import type { TokenBuckets } from '@gateway/core/process';
 import type { Message, Outcome } from '@gateway/plugin';
 import type { TransformResult } from '@gateway/sandbox';
-import { keptParts, type KeptMessage } from '@gateway/store/events';
+import {
+  type EventContent,
+  keptParts,
+  type KeptMessage,
+  type NewEvent,
+} from '@gateway/store/events';
 import type { Decoded } from '../decode/text.js';
-import type { IngestMessage } from '../validate/parse-message.js';
 import { type Rejection, unknownEventType } from '../validate/reject-codes.js';
 import type { IngestSource } from './ingest-source.js';
-import { type ReadyEvent, ReadyMessage, type Settle } from './ready-message.js';
+import { ReadyMessage, type Settle } from './ready-message.js';
 import type { IngestMeasure, MessageTrace } from './telemetry.js';
-
-/** A message of a source, with what a source of this process adds to it. */
-export interface GivenMessage extends Message {
-  /** By default, `ingest.max_message_bytes`. */
-  readonly maxBytes?: number;
-}
 
 export interface SourceMessageOptions {
   readonly pace: Pick<TokenBuckets, 'add'>;
@@ -34,7 +32,7 @@ export class SourceMessage extends ReadyMessage {
   readonly trace: MessageTrace | undefined;
   /** When the source delivered the message, on the monotonic clock; 0 if metrics are off. */
   readonly receivedAtMs: number;
-  override events: ReadyEvent[] = [];
+  override events: NewEvent[] = [];
   occurredAtMs: number;
   /** The results of the function, or the decoded message, that the events are made of. */
   texts: readonly Decoded[] = [];
@@ -50,7 +48,7 @@ export class SourceMessage extends ReadyMessage {
    */
   constructor(
     public source: IngestSource,
-    readonly message: GivenMessage,
+    readonly message: Message,
     private readonly options: SourceMessageOptions,
     settled: Settle,
   ) {
@@ -82,7 +80,7 @@ export class SourceMessage extends ReadyMessage {
    * Called for what each of `texts` says. If an event is rejected, rejects the whole message and
    * returns false, because a partial decision would be hard to explain.
    */
-  accept(parsed: IngestMessage | Rejection): boolean {
+  accept(parsed: EventContent | Rejection): boolean {
     const { events, trace } = this;
     const count = this.texts.length;
     const refusal = this.#refusalOf(parsed);
@@ -96,7 +94,7 @@ export class SourceMessage extends ReadyMessage {
       });
       return false;
     }
-    events.push(this.#event(parsed as IngestMessage, events.length));
+    events.push(this.#event(parsed as EventContent, events.length));
     if (events.length < count) return true;
     if (trace) for (const event of events) trace.creating(event);
     if (this.source.keepsMessages) this.kept = this.#keep();
@@ -114,7 +112,7 @@ export class SourceMessage extends ReadyMessage {
     };
   }
 
-  #refusalOf(one: IngestMessage | Rejection): Rejection | undefined {
+  #refusalOf(one: EventContent | Rejection): Rejection | undefined {
     if ('code' in one) return one;
     return this.options.accepts?.(this.projectId, one.eventType) === false
       ? unknownEventType(one.eventType)
@@ -187,9 +185,9 @@ export class SourceMessage extends ReadyMessage {
   }
 
   #event(
-    parsed: IngestMessage,
+    content: EventContent,
     ordinal: number,
-  ): ReadyEvent & { readonly headers: Record<string, string> } {
+  ): NewEvent & { readonly headers: Record<string, string> } {
     const { source, message, occurredAtMs } = this;
     return {
       projectId: source.projectId,
@@ -198,14 +196,14 @@ export class SourceMessage extends ReadyMessage {
       sourceId: source.id,
       coordinates: message.coordinates,
       digest: this.#digest,
-      eventType: parsed.eventType,
-      messageType: parsed.messageType,
-      endpointId: parsed.endpointId,
-      ownerId: parsed.ownerId,
-      idempotencyKey: parsed.idempotencyKey ?? this.#keyOf(ordinal),
-      headers: travellingHeaders(message.headers, parsed.customHeaders),
-      notes: parsed.notes,
-      data: parsed.data,
+      eventType: content.eventType,
+      messageType: content.messageType,
+      endpointId: content.endpointId,
+      ownerId: content.ownerId,
+      idempotencyKey: content.idempotencyKey ?? this.#keyOf(ordinal),
+      headers: travellingHeaders(message.headers, content.headers),
+      notes: content.notes,
+      data: content.data,
       status: 'pending',
       outcome: null,
     };

@@ -3,12 +3,13 @@ import { hostname } from 'node:os';
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
+import type { Message } from '@gateway/plugin';
 import type { Sandbox } from '@gateway/sandbox';
 import { pauseSource } from '@gateway/store/config';
 import type { Database, Planes } from '@gateway/store/postgres';
 import type { ReplayableMessage } from '@gateway/store/quarantine';
 import type { IngestSource } from '../message/ingest-source.js';
-import type { GivenMessage, SourceMessage } from '../message/source-message.js';
+import type { SourceMessage } from '../message/source-message.js';
 import { idleSandbox, sandboxLimits } from '../transform/sandboxes.js';
 import { overrunRule, Overruns } from '../transform/overruns.js';
 import { transformedData } from '../transform/transformed-data.js';
@@ -125,7 +126,7 @@ export function openFunctions({
       );
     },
     /** As an agent does, without committing. Sources whose functions overrun are paused. */
-    accept: (source: IngestSource, message: GivenMessage): Promise<SourceMessage> =>
+    accept: (source: IngestSource, message: Message): Promise<SourceMessage> =>
       known(prepareIngest(source, message)),
     close: () => own.close(),
   };

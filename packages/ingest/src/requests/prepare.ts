@@ -1,11 +1,12 @@
 import { silentLog } from '@gateway/core/logging';
 import { LoopShares, TokenBuckets } from '@gateway/core/process';
+import type { Message } from '@gateway/plugin';
 import type { IngestSource } from '../message/ingest-source.js';
-import type { GivenMessage, SourceMessage } from '../message/source-message.js';
+import type { SourceMessage } from '../message/source-message.js';
 import { Pipeline } from '../pipeline.js';
 import { Transformer, type TransformerOptions } from '../transform/transformer.js';
 
-export type Prepare = (source: IngestSource, message: GivenMessage) => Promise<SourceMessage>;
+export type Prepare = (source: IngestSource, message: Message) => Promise<SourceMessage>;
 
 /**
  * Opens the way of messages whose callers wait, up to the commit. It has no pace of its own: callers

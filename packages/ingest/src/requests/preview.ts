@@ -1,8 +1,8 @@
 import { contentTypeOf } from '@gateway/plugin';
 import type { TransformResult } from '@gateway/sandbox';
+import type { NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import { parseTransformOutput } from '../validate/parse-message.js';
-import type { ReadyEvent } from '../message/ready-message.js';
 import type { Prepare } from './prepare.js';
 
 /** The code may be from another gateway version. */
@@ -15,7 +15,7 @@ export interface Preview {
   /** One per object if the function returned an array. */
   readonly results: readonly {
     readonly json: string;
-    readonly event: ReadyEvent | null;
+    readonly event: NewEvent | null;
     readonly refusal: StoredRejection | null;
   }[];
   readonly logs: readonly string[];

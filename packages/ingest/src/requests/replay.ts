@@ -1,6 +1,6 @@
 import { eventId } from '@gateway/core/events';
 import { contentTypeOf } from '@gateway/plugin';
-import { readVerdicts } from '@gateway/store/events';
+import { type NewEvent, readVerdicts } from '@gateway/store/events';
 import { rejectsContent, type Planes } from '@gateway/store/postgres';
 import {
   dropReplayedMessage,
@@ -10,13 +10,12 @@ import {
 } from '@gateway/store/quarantine';
 import { byId, onePerKey } from '../commit/new-events.js';
 import { functionText } from '../message/ingest-source.js';
-import type { ReadyEvent } from '../message/ready-message.js';
 import { databaseRefused } from '../validate/reject-codes.js';
 import type { StoredRejection } from './preview.js';
 import type { Prepare } from './prepare.js';
 
 export type DryRun =
-  | { readonly kind: 'accepted'; readonly events: readonly ReadyEvent[] }
+  | { readonly kind: 'accepted'; readonly events: readonly NewEvent[] }
   | { readonly kind: 'dropped' }
   | { readonly kind: 'refused'; readonly refusal: StoredRejection };
 
@@ -40,16 +39,20 @@ const DROPPED_REASON = 'The transform function dropped the message when it was r
 export async function dryRun(message: ReplayableMessage, prepare: Prepare): Promise<DryRun> {
   const { projectId, sourceId, bodyFunction, coordinates, occurredAtMs, body, headers } = message;
   const { events, quarantined } = await prepare(
-    { projectId, id: sourceId, bodyFunction: functionText(bodyFunction) },
+    {
+      projectId,
+      id: sourceId,
+      bodyFunction: functionText(bodyFunction),
+      // The bodies of HTTP sources were limited when they were received, some to more than the
+      // setting.
+      ...(coordinates.startsWith('http/') && { maxMessageBytes: Infinity }),
+    },
     {
       coordinates,
       timestamp: occurredAtMs,
       body,
       headers,
       contentType: contentTypeOf(headers),
-      // The bodies of HTTP sources were limited when they were received, some to more than the
-      // setting.
-      ...(coordinates.startsWith('http/') && { maxBytes: Infinity }),
     },
   );
   if (!quarantined) return events.length > 0 ? { kind: 'accepted', events } : { kind: 'dropped' };
@@ -84,7 +87,7 @@ export async function replay(
 
 async function commit(
   message: ReplayableMessage,
-  parsed: readonly ReadyEvent[],
+  parsed: readonly NewEvent[],
   { planes, idempotencyWindowSeconds }: CommitReplayOptions,
 ): Promise<Replayed> {
   const events = await distinguished(planes.data, message, parsed);
@@ -97,7 +100,7 @@ async function commit(
   const ids = pending.map(({ id }) => id).filter((id) => accepted === 'all' || accepted.has(id));
   if (ids.length > 0) return { kind: 'replayed', ids };
   const verdicts = await readVerdicts(planes.data, events);
-  const idOf = (event: ReadyEvent) => {
+  const idOf = (event: NewEvent) => {
     const verdict = verdicts.get(event);
     return verdict?.is === 'duplicate' ? verdict.id : event.id;
   };
@@ -121,8 +124,8 @@ async function reject(
 async function distinguished(
   pool: Planes['data'],
   message: ReplayableMessage,
-  events: readonly ReadyEvent[],
-): Promise<ReadyEvent[]> {
+  events: readonly NewEvent[],
+): Promise<NewEvent[]> {
   const { sourceId, coordinates, occurredAtMs, digest } = message;
   const own = events.map((event) => ({ ...event, digest }));
   const verdicts = await readVerdicts(pool, own);

@@ -4,8 +4,7 @@ import {
   type RoutingOutcome,
   routingOutcomes,
 } from '@gateway/core/routing';
-import type { NewEventDelivery } from '@gateway/store/events';
-import type { ReadyEvent } from '../message/ready-message.js';
+import type { NewEvent, NewEventDelivery } from '@gateway/store/events';
 import type { ConfigCache } from './config-cache.js';
 import type { Matcher } from './matcher.js';
 import type { Endpoint } from './project.js';
@@ -29,7 +28,7 @@ export interface CommitPlan {
   /** False if every event is left pending. */
   readonly routes: boolean;
   /** Null leaves the event pending, to be signalled after the commit. */
-  route(event: ReadyEvent): RoutingOutcome | null;
+  route(event: NewEvent): RoutingOutcome | null;
   /** Takes over the deliveries of new events after the commit. */
   handOver(isNew: (eventId: string) => boolean): void;
   /** Frees the capacity of the deliveries after a failed commit. */
@@ -43,7 +42,7 @@ export interface CommitPlan {
 export function routeInCommit(
   configCache: Pick<ConfigCache, 'isCurrent' | 'projects'>,
   matcher: Pick<Matcher, 'route'>,
-  event: ReadyEvent,
+  event: NewEvent,
 ): EventRoute<Endpoint> | null {
   if (!configCache.isCurrent(event.projectId)) return null;
   const routed = matcher.route(configCache.projects.get(event.projectId), event);

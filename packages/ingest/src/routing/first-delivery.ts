@@ -1,12 +1,11 @@
 import { eventDeliveryId } from '@gateway/core/events';
 import type { Target } from '@gateway/core/routing';
 import { DISCARD_REASONS } from '@gateway/store/deliveries';
-import type { NewEventDelivery } from '@gateway/store/events';
-import type { ReadyEvent } from '../message/ready-message.js';
+import type { NewEvent, NewEventDelivery } from '@gateway/store/events';
 import type { Endpoint } from './project.js';
 
 export type PlannedEvent = Pick<
-  ReadyEvent,
+  NewEvent,
   'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data'
 >;
 

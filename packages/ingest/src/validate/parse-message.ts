@@ -1,4 +1,4 @@
-import type { MessageType } from '@gateway/store/events';
+import type { EventContent, MessageType } from '@gateway/store/events';
 import { customHeaderProblem, headerOwner, MESSAGE_TYPE_HEADER } from '@gateway/core/events';
 import {
   clip,
@@ -12,19 +12,6 @@ import {
 } from '@gateway/core/json';
 import type { Rejection } from './reject-codes.js';
 import { envelopeReason } from './envelopes.js';
-
-export interface IngestMessage {
-  readonly eventType: string;
-  /** JSON text, byte for byte as received. */
-  readonly data: string;
-  readonly customHeaders: Readonly<Record<string, string>>;
-  /** A JSON array of sentences for the sender, or null. */
-  readonly notes: string | null;
-  readonly messageType: MessageType;
-  readonly idempotencyKey: string | null;
-  readonly ownerId: string | null;
-  readonly endpointId: string | null;
-}
 
 const NAME_LENGTH_MAX = 512;
 const NOTES_MAX = 20;
@@ -44,7 +31,7 @@ export function checkNesting(text: string): Rejection | null {
 export function parseIngestMessage(
   decoded: string,
   contentType?: string,
-): IngestMessage | Rejection {
+): EventContent | Rejection {
   const text = decoded.startsWith('\ufeff') ? decoded.slice(1) : decoded;
   const tooDeep = checkNesting(text);
   if (tooDeep) return tooDeep;
@@ -61,7 +48,7 @@ export function parseIngestMessage(
 }
 
 /** One result, which must be JSON. Rejects with `too_deep` or `invalid_transform_output`. */
-export function parseTransformOutput(text: string): IngestMessage | Rejection {
+export function parseTransformOutput(text: string): EventContent | Rejection {
   return (
     checkNesting(text) ?? checkIngestMessage(JSON.parse(text), text, 'invalid_transform_output')
   );
@@ -71,7 +58,7 @@ function checkIngestMessage(
   value: unknown,
   text: string,
   code: 'invalid_message' | 'invalid_transform_output',
-): IngestMessage | Rejection {
+): EventContent | Rejection {
   const subject =
     code === 'invalid_message' ? 'The message' : 'The result of the transform function';
   const envelope = code === 'invalid_message' ? envelopeReason(value) : undefined;
@@ -94,17 +81,16 @@ function checkIngestMessage(
   else if (!isObject(value['data']))
     problems.push(`data must be an object, not ${kindOf(value['data'])}`);
 
-  const names: Record<string, string | null> = {};
-  for (const field of ['idempotency_key', 'owner_id', 'endpoint_id'] as const) {
+  const nameIn = (field: 'idempotency_key' | 'owner_id' | 'endpoint_id'): string | null => {
     const given = value[field];
-    if (given === undefined || given === null || given === '') names[field] = null;
-    else if (typeof given !== 'string')
-      problems.push(`${field} must be a string, not ${kindOf(given)}`);
-    else {
-      addNameProblem(problems, field, given);
-      names[field] = given;
-    }
-  }
+    if (given === undefined || given === null || given === '') return null;
+    if (typeof given === 'string') addNameProblem(problems, field, given);
+    else problems.push(`${field} must be a string, not ${kindOf(given)}`);
+    return given as string;
+  };
+  const idempotencyKey = nameIn('idempotency_key');
+  const ownerId = nameIn('owner_id');
+  const endpointId = nameIn('endpoint_id');
 
   const customHeaders = value['custom_headers'] ?? {};
   const leftOut: string[] = [];
@@ -140,12 +126,12 @@ function checkIngestMessage(
   return {
     eventType: eventType as string,
     data: rawJsonValue(text, 'data') as string,
-    customHeaders: customHeaders as Record<string, string>,
+    headers: customHeaders as Record<string, string>,
     notes: leftOut.length > 0 ? notesOn(leftOut) : null,
     messageType: messageType as MessageType,
-    idempotencyKey: names['idempotency_key'] ?? null,
-    ownerId: names['owner_id'] ?? null,
-    endpointId: names['endpoint_id'] ?? null,
+    idempotencyKey,
+    ownerId,
+    endpointId,
   };
 }
 

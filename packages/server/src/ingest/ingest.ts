@@ -7,8 +7,7 @@ import { networkOf } from '@gateway/core/http';
 import { countIngest } from '@gateway/core/metrics/meter';
 import { type GuardedPush, pushFailed, whySourceInactive } from '@gateway/core/plugins';
 import { functionText } from '@gateway/ingest/message/ingest-source';
-import type { GivenMessage } from '@gateway/ingest/message/source-message';
-import type { PushAnswer, PushHead, PushRequest } from '@gateway/plugin';
+import type { Message, PushAnswer, PushHead, PushRequest } from '@gateway/plugin';
 import type { HttpSource } from '@gateway/store/config';
 import type { AppContext } from '../api/context.js';
 import { receiveBody, requirePace, takeShare } from '../api/steps/body.js';
@@ -180,13 +179,12 @@ export function ingestRouter(context: AppContext): Router {
     const { ctx, source, bytes, bodyLimit } = it;
     const { messages, answer } = await receive(ctx, it, it);
     if (messages.length === 0) return sendAnswer(ctx, answer!);
-    const given = messages.map((message) => ({
-      ...message,
-      // A message that was made of the body may be longer than what was received.
-      maxBytes: bodyLimit + (message.body.length === bytes.length ? 0 : ENVELOPE_BYTES),
-    }));
+    // A message that was made of the body may be longer than what was received.
+    const maxBytesOf = ({ body }: Message) =>
+      bodyLimit + (body.length === bytes.length ? 0 : ENVELOPE_BYTES);
     const shards = async () => [await shardOf(source.project_id)];
-    const commit = () => Promise.all(given.map((message) => accept(source, message, context)));
+    const commit = () =>
+      Promise.all(messages.map((it) => accept(source, it, maxBytesOf(it), context)));
     sendOutcome(ctx, await ask(commit, { ...COMMIT, shards }), answer);
   };
 
@@ -218,7 +216,8 @@ function isPaused({ paused_at: pausedAt, resumes_at: resumesAt }: HttpSource): b
 /** Commits a message as an agent does. */
 async function accept(
   source: HttpSource,
-  message: GivenMessage,
+  message: Message,
+  maxMessageBytes: number,
   { functions, events, plugins }: AppContext,
 ): Promise<IngestOutcome> {
   const { project_id: projectId, id, body_function: text, keep_messages: keepsMessages } = source;
@@ -226,7 +225,7 @@ async function accept(
     if (plugins.metrics) countIngest(plugins.meter, labelsOf(source), { [end]: 1 });
   };
   const ready = await functions.accept(
-    { projectId, id, bodyFunction: functionText(text), keepsMessages },
+    { projectId, id, bodyFunction: functionText(text), keepsMessages, maxMessageBytes },
     message,
   );
   if (ready.events.length === 0 && !ready.quarantined) {

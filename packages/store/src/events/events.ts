@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { isId, timeOfId } from '@gateway/core/events';
+import type { RoutingOutcome } from '@gateway/core/routing';
 import { KV_VERSIONS } from '../kv/versions.js';
 import type { Querier } from '../postgres/connection.js';
 import { batchOf, opaque } from '../postgres/columns.js';
@@ -12,26 +13,34 @@ import { insertCountDeltas, finishedDeliveries, finishedEvents } from '../counts
 export type EventStatus = 'pending' | 'processed' | 'failed';
 export type MessageType = 'single' | 'fanout' | 'broadcast';
 
-export interface NewEvent extends EventRef {
-  readonly sourceId: string | null;
-  readonly coordinates: string;
-  /** In hex, of the source message. Null if the event was created over the API. */
-  readonly digest: string | null;
+/** As its sender gives it. */
+export interface EventContent {
   readonly eventType: string;
   readonly messageType: MessageType;
   readonly endpointId: string | null;
   readonly ownerId: string | null;
   readonly idempotencyKey: string | null;
-  /** `pending` ones are routed later, through the create-event queue. */
-  status: EventStatus;
-  outcome: string | null;
-  /** Also as JSON text. */
-  readonly headers: Readonly<Record<string, string>> | string;
-  /** A JSON array of sentences for the sender. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** A JSON array of sentences for the sender, or null. */
   readonly notes: string | null;
-  /** JSON, stored unchanged. */
+  /** JSON text, stored and sent byte for byte. */
   readonly data: string;
 }
+
+export interface NewEvent extends EventRef, EventContent {
+  readonly sourceId: string | null;
+  readonly coordinates: string;
+  /** In hex, of the source message. Null if the event was created over the API. */
+  readonly digest: string | null;
+  /** `pending` ones are routed later, through the create-event queue. */
+  status: EventStatus;
+  outcome: RoutingOutcome | null;
+}
+
+/** The headers may be JSON text, as a stored event has them. */
+export type StorableEvent = Omit<NewEvent, 'headers'> & {
+  readonly headers: NewEvent['headers'] | string;
+};
 
 export interface NewEventDelivery extends EventRef {
   readonly eventId: string;
@@ -46,7 +55,7 @@ export interface NewEventDelivery extends EventRef {
 }
 
 export interface EventBatch {
-  readonly events: readonly NewEvent[];
+  readonly events: readonly StorableEvent[];
   readonly deliveries: readonly NewEventDelivery[];
   /** From sources that keep messages. */
   readonly messages?: readonly MessageOfEvents[];
@@ -55,7 +64,7 @@ export interface EventBatch {
   readonly idempotencyWindowSeconds: number;
 }
 
-const EVENT = batchOf<NewEvent>([
+const EVENT = batchOf<StorableEvent>([
   ...REF_COLUMNS,
   ['source_id', 'sourceId', 'uuid'],
   ['coordinates', 'coordinates'],

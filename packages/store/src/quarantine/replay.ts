@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { GatewayError } from '@gateway/core/errors';
-import { acceptEvents, type NewEvent } from '../events/events.js';
+import { acceptEvents, type StorableEvent } from '../events/events.js';
 import { withTransaction } from '../postgres/advisory-lock.js';
 import { clean } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
@@ -88,7 +88,7 @@ export async function replayQuarantinedMessage(
   {
     events,
     idempotencyWindowSeconds,
-  }: { events: readonly NewEvent[]; idempotencyWindowSeconds: number },
+  }: { events: readonly StorableEvent[]; idempotencyWindowSeconds: number },
 ): Promise<ReadonlySet<string> | 'all' | undefined> {
   const accepted = await withTransaction(data, async (client) => {
     const { rowCount } = await update(client, message, `status = 'replayed'`);

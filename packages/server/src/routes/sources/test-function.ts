@@ -1,8 +1,8 @@
 import { sentenceOf } from '@gateway/core/routing';
 import { functionText } from '@gateway/ingest/message/ingest-source';
-import type { ReadyEvent } from '@gateway/ingest/message/ready-message';
 import type { Preview } from '@gateway/ingest/requests/preview';
 import { findSource, readRouting } from '@gateway/store/config';
+import type { NewEvent } from '@gateway/store/events';
 import {
   boolean,
   described,
@@ -117,7 +117,7 @@ export const testFunctionRoutes: readonly Route[] = [
       await limits.functionTests({ id: `functions:${project.id}` });
       const preview = await functions.preview(text, { body, headers, projectId: project.id });
       const routing = await readRouting(database.pool, project.id);
-      const routeOf = (event: ReadyEvent | null) =>
+      const routeOf = (event: NewEvent | null) =>
         event && routing ? routeView(explainRoute(routing, event, ROUTES_MAX)) : null;
       return { message: 'function tested', data: view(preview, routeOf) };
     },
@@ -183,7 +183,7 @@ async function storedFunction(
 
 function view(
   { kind, refusal: refused, results, logs, durationMs }: Preview,
-  routeOf: (event: ReadyEvent | null) => unknown,
+  routeOf: (event: NewEvent | null) => unknown,
 ): unknown {
   return {
     outcome: kind === 'refused' ? 'quarantined' : kind,
