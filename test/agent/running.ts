@@ -91,6 +91,7 @@ export interface RunningAgent {
   readonly configCache: ConfigCache;
   readonly health: Health;
   readonly log: Log;
+  readonly pace: TokenBuckets;
   readonly wiring: ShardWorker & Pick<ProcessParts, 'circuitBreakers' | 'successStreak'>;
   readonly projectId: string;
   readonly lines: ReturnType<typeof keptLog>['lines'];
@@ -138,6 +139,7 @@ export async function runAgent(options: {
     name: 'gateway-agent',
   });
   const running: ShardWorker[] = [];
+  const pace = new TokenBuckets(config.limits.events_per_second);
   const parts = processParts({
     config,
     plugins,
@@ -149,7 +151,7 @@ export async function runAgent(options: {
     open,
     sandbox,
     loopShares: new LoopShares(config.limits.event_loop_ms),
-    pace: new TokenBuckets(config.limits.events_per_second),
+    pace,
     name: 'test',
     workers: {
       running,
@@ -170,6 +172,7 @@ export async function runAgent(options: {
     configCache,
     health,
     log,
+    pace,
     wiring: Object.assign(worker, { circuitBreakers, successStreak }),
     projectId,
     lines,

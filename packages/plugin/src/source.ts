@@ -239,12 +239,19 @@ export interface PluginLog {
 /**
  * The maximum number of unsettled bytes per reader (a group member or poller), in addition to
  * `context.window`, because a window of large messages could take a gigabyte while Postgres is
- * down.
+ * down. Every message counts as `MESSAGE_BYTES_MIN` at least, so it is also a maximum of 4,096
+ * messages.
  */
 export const IN_FLIGHT_BYTES = 16 * 1024 * 1024;
 
 /** The maximum number of unsettled bytes of all readers in an agent. */
 export const AGENT_IN_FLIGHT_BYTES = 256 * 1024 * 1024;
+
+/** A reader may hold this much whatever others hold, so that their backlogs do not stop it. */
+const READER_BYTES = 256 * 1024;
+
+/** For what a small message needs besides its bytes, from the plugin to its commit. */
+const MESSAGE_BYTES_MIN = 4 * 1024;
 
 let bytesOfAgent = 0;
 
@@ -267,8 +274,8 @@ export class InFlight {
   /**
    * Creates the counter of one reader.
    *
-   * @param most the maximum number of messages; bytes are limited by `IN_FLIGHT_BYTES` and
-   *   `AGENT_IN_FLIGHT_BYTES`
+   * @param most the maximum number of messages, or Infinity; bytes are limited by
+   *   `IN_FLIGHT_BYTES` and `AGENT_IN_FLIGHT_BYTES`
    */
   constructor(most: number) {
     this.#most = most;
@@ -278,22 +285,17 @@ export class InFlight {
     return this.#messages;
   }
 
-  /**
-   * Whether another message may be opened. Always true for a reader without messages, so that
-   * stalled readers do not block it.
-   */
+  /** Whether another message may be opened. */
   get hasRoom(): boolean {
-    if (this.#messages === 0) return true;
     return (
       this.#messages < this.#most &&
-      this.#bytes < IN_FLIGHT_BYTES &&
-      bytesOfAgent < AGENT_IN_FLIGHT_BYTES
+      this.#bytes < (bytesOfAgent < AGENT_IN_FLIGHT_BYTES ? IN_FLIGHT_BYTES : READER_BYTES)
     );
   }
 
   /** Counts a message. Call the returned function once the message has settled. */
   open(message: Pick<Message, 'body' | 'headers' | 'key' | 'attributes'>): () => void {
-    const bytes = messageBytes(message);
+    const bytes = Math.max(MESSAGE_BYTES_MIN, messageBytes(message));
     this.#count(1, bytes);
     return () => {
       this.#count(-1, -bytes);

@@ -37,11 +37,6 @@ const POLL_MS = 300;
 const METADATA_MS = 5_000;
 const PARTITIONS_AT_ONCE = 16;
 const RETRIES = 5;
-/**
- * Messages in flight across all partitions, or one window if that is larger. `IN_FLIGHT_BYTES`
- * limits their bytes.
- */
-const IN_FLIGHT_MAX = 4_000;
 
 const TICK_MS = 1_000;
 const COMMIT_MS = 200;
@@ -95,8 +90,8 @@ export class GroupMember implements ReaderContext {
 
   /** From the latest assignment, by partition. */
   #readers = new Map<number, PartitionReader>();
-  /** Includes messages of earlier assignments. */
-  readonly #inFlight: InFlight;
+  /** Across all partitions. Includes messages of earlier assignments. */
+  readonly #inFlight = new InFlight(Infinity);
   /** A reader had to wait because the member was full. */
   #wasFull = false;
   #isDraining = false;
@@ -124,7 +119,6 @@ export class GroupMember implements ReaderContext {
     this.failed.catch(() => {});
     this.topic = connection.topic_name;
     this.window = context.window;
-    this.#inFlight = new InFlight(Math.max(IN_FLIGHT_MAX, context.window));
     this.#group = groupOf(connection, context.sourceId);
     this.#client = openClient(connection, {
       clientId,

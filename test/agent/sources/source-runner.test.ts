@@ -100,7 +100,6 @@ async function scene(
       pushSources: new Map(),
       openSecret: sealer(ENCRYPTION_KEY).open,
       window,
-      maxWorkers: 10,
       lease,
       lags,
       countLost: (labels, messages) => void counted.push([labels.partition, messages]),
@@ -294,24 +293,6 @@ sources(
       { lags, watch },
     );
   },
-);
-
-sources(
-  'sources whose workers are too many for their project have one reader each, the newest first',
-  () =>
-    scene(async ({ running, broker, start }) => {
-      const stored = { first: 8, second: 3, third: 1 };
-      for (const [queue, workers] of Object.entries(stored))
-        await makeSource(db, running.projectId, { queue, workers });
-      await running.configCache.refresh();
-      start();
-      const queues = Object.keys(stored).map((name) => broker.queue(name));
-      await until('readers', () => queues.every(({ readers }) => readers === 1));
-      assert.equal(
-        queues.map(({ workers }) => workers),
-        [[8], [1], [1]],
-      );
-    }),
 );
 
 sources(

@@ -61,7 +61,7 @@ ingest('every field is read, and data keeps its bytes', () => {
   assert.equal(fixture('every-field'), {
     eventType: 'order.paid',
     data: '{ "id": 9007199254740993, "price": 1.10, "z": [1, 2], "a": "\\u00e9" }',
-    customHeaders: { 'X-Shop': '7', 'x-gateway-message-type': 'single' },
+    headers: { 'X-Shop': '7', 'x-gateway-message-type': 'single' },
     notes: null,
     messageType: 'single',
     idempotencyKey: 'order-7',
@@ -74,7 +74,7 @@ ingest('what is left out has its default', () => {
   assert.equal(fixture('minimal'), {
     eventType: 'order.paid',
     data: '{}',
-    customHeaders: {},
+    headers: {},
     notes: null,
     messageType: 'single',
     idempotencyKey: null,

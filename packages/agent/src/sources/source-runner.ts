@@ -10,7 +10,6 @@ interface SourceRunnerOptions
   readonly shard: Pick<Shard, 'name'>;
   /** By plugin name: their sources take requests, and nothing is read. */
   readonly pushSources: Pick<ReadonlyMap<string, unknown>, 'has'>;
-  readonly maxWorkers: number;
 }
 
 /** The maximum time for which an unresponsive broker may delay readiness. */
@@ -83,7 +82,7 @@ export class SourceRunner {
         project.shard === shard.name
       );
     });
-    for (const record of withinWorkers(enabled, this.options.maxWorkers)) {
+    for (const record of enabled) {
       if (record.is_paused) paused.set(record.id, record);
       else wanted.set(record.id, record);
     }
@@ -162,23 +161,6 @@ export class SourceRunner {
       ? `${component} (${id})`
       : component;
   }
-}
-
-/** Limits the workers per project, oldest source first. A source over the limit gets one. */
-function withinWorkers<Source extends SourceRecord>(
-  sources: readonly Source[],
-  max: number,
-): Source[] {
-  const byProject = new Map<string, number>();
-  return sources
-    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-    .map((source) => {
-      const before = byProject.get(source.project_id) ?? 0;
-      const given = source.pub_sub.workers ?? 1;
-      const workers = before + given > max ? 1 : given;
-      byProject.set(source.project_id, before + workers);
-      return workers === given ? source : { ...source, pub_sub: { ...source.pub_sub, workers } };
-    });
 }
 
 function untilWhen({ resumes_in_ms: ms }: PausableSource): string {

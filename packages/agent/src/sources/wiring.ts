@@ -65,7 +65,6 @@ export function wireSources(
     // Limited to the number of messages that a project may ingest per second: more would only fill
     // memory.
     window: Math.min(ingest.window, limits.events_per_second || Infinity),
-    maxWorkers: limits.workers_per_project,
     countLost:
       measure &&
       ((labels, messages) =>

@@ -221,7 +221,7 @@ export const settings = {
   'limits.subscriptions_per_project': limitOf('Subscriptions', 1000),
   'limits.sources_per_project': limitOf('Sources', 100),
   'limits.workers_per_project': { type: 'integer', default: 200, min: 1,
-    summary: 'Workers that the enabled sources of a project may have in total; the management API refuses more, and agents run one reader for each source beyond the limit.' },
+    summary: 'Workers that the enabled sources of a project may have in total; the management API refuses more.' },
   'limits.failure_threshold': { type: 'integer', default: 90, min: 1, max: 100,
     summary: 'Highest failure_threshold that a project may set for its circuit breakers, which it cannot turn off.' },
   'limits.minimum_request_count': { type: 'integer', default: 50, min: 1, max: 1000,

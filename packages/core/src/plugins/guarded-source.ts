@@ -1,7 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  AGENT_IN_FLIGHT_BYTES,
   type Handle,
   type Message,
   type Outcome,
@@ -23,10 +22,10 @@ const CHECK_ANSWER_BYTES = 1024 * 1024;
 const READ_ANSWER_BYTES = 32 * 1024 * 1024;
 
 /**
- * Unsettled messages of a source, twice what a plugin with `InFlight` buffers; below it, what each
+ * Unsettled messages of a source, twice what plugins with `InFlight` buffer; below it, what each
  * message counts for at least.
  */
-const UNSETTLED_BYTES_MAX = 2 * AGENT_IN_FLIGHT_BYTES;
+const UNSETTLED_BYTES_MAX = 512 * 1024 * 1024;
 const MESSAGE_BYTES_MIN = 1024;
 
 /** `run` must end this long after it was told to and its last message has settled. */

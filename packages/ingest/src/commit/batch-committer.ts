@@ -59,6 +59,16 @@ interface Committed {
   leftAs(message: QuarantinedMessage): 'same' | 'other' | 'refused' | undefined;
 }
 
+/** Messages that a commit left undecided. */
+export interface Undecided {
+  /** To be committed again, with new ids or a rejection. */
+  readonly again: readonly ReadyMessage[];
+  /**
+   * A fence refused these, which may be in the history of their project that is being moved here.
+   */
+  readonly refused: readonly ReadyMessage[];
+}
+
 interface CommitBatch {
   readonly events: NewEvent[];
   readonly plan: CommitPlan;
@@ -77,12 +87,8 @@ export class BatchCommitter {
     this.#debugLog = debugLog(options.log);
   }
 
-  /**
-   * Commits messages and settles each one that is decided. Returns the others, to be committed
-   * again: with new ids or a rejection, or, if a fence refused them, once more of the history of
-   * their project is on this shard.
-   */
-  async commit(messages: readonly ReadyMessage[]): Promise<readonly ReadyMessage[]> {
+  /** Commits messages, settles each one that is decided, and returns the others. */
+  async commit(messages: readonly ReadyMessage[]): Promise<Undecided> {
     const routingSinceMs = this.options.measure ? performance.now() : 0;
     // Without an await, unless there are undated messages: the next commit must see the capacity
     // that this one reserves.
@@ -112,7 +118,7 @@ export class BatchCommitter {
     messages: readonly ReadyMessage[],
     batch: CommitBatch,
     routingSinceMs: number,
-  ): Promise<readonly ReadyMessage[]> {
+  ): Promise<Undecided> {
     const { config, database, measure } = this.options;
     const { events, owners, plan } = batch;
     const committingSinceMs = measure ? performance.now() : 0;
@@ -153,10 +159,8 @@ export class BatchCommitter {
         : fenced.has(message.projectId) &&
           message.events.some(({ id }) => refusedIds.has(id) || !owners.has(id)) &&
           !message.events.some((event) => isNewOf(message, event));
-    const refused = fenced.size === 0 && left.size === 0 ? [] : messages.filter(isRefused);
-    for (const message of messages) message.isRefused = false;
-    for (const message of refused) message.isRefused = true;
-    const decided = refused.length === 0 ? messages : messages.filter((it) => !it.isRefused);
+    const refused = new Set(fenced.size === 0 && left.size === 0 ? [] : messages.filter(isRefused));
+    const decided = refused.size === 0 ? messages : messages.filter((it) => !refused.has(it));
     const old = decided.flatMap((it) => it.events.filter((event) => !isNewOf(it, event)));
     const verdicts = old.length > 0 ? await readVerdicts(database.pool, old) : NO_VERDICTS;
     const collided = old.filter(
@@ -165,12 +169,10 @@ export class BatchCommitter {
         ['collision', 'unclear'].includes(verdicts.get(event)?.is ?? ''),
     );
     if (collided.length > 0) await releaseKeys(database.pool, collided);
-    const fences = await this.#fencesOf(refused);
+    const fences = await this.#fencesOf([...refused]);
     const creationOf = creationBy(verdicts);
     const committed = { isNew: isNewOf, verdicts, leftAs, creationOf };
-    const again: ReadyMessage[] = refused.filter(
-      (message) => !passOn(message, fences.get(message.projectId)),
-    );
+    const again: ReadyMessage[] = [];
     for (const message of decided) {
       if (isUndecided(message, committed)) again.push(message);
       else settle(message, committed);
@@ -185,7 +187,8 @@ export class BatchCommitter {
       this.options,
       events.filter((event) => event.status === 'pending' && isNew(event.id)),
     );
-    return again;
+    const waiting = [...refused].filter((it) => !passOn(it, fences.get(it.projectId)));
+    return { again, refused: waiting };
   }
 
   async #fencesOf(refused: readonly ReadyMessage[]): Promise<ReadonlyMap<string, string>> {

@@ -22,22 +22,20 @@ export interface EventWriterOptions extends BatchCommitterOptions {
  * down the next commit.
  */
 const BUSY_MS = 250;
-/** The interval at which messages are tried again that a fence of their project refused. */
+/** A message that a fence of its project refused is tried again after this time. */
 const REFUSED_MS = 500;
-/** The interval at which waiting projects are checked. Their messages accumulate meanwhile. */
+/** The interval at which busy projects are checked. Their messages accumulate meanwhile. */
 const LOOK_MS = 20;
 /**
  * The maximum bytes of a commit, except for a single larger message: other projects wait for it.
  * Writing them to the socket takes 1 or 2 ms.
  */
 const BATCH_BYTES = 1024 * 1024;
-
 /**
- * A message with more bytes or events is large. Large messages share commits, and leave a committer
- * free, so that small ones do not wait for them.
+ * A message that takes more of a commit, by its events or bytes, is large. Large messages share
+ * commits, and leave a committer free, so that small ones do not wait for them.
  */
-const LARGE_BYTES = 64 * 1024;
-const LARGE_EVENTS = 100;
+const LARGE_SHARE = 1 / 10;
 
 /**
  * Commits accumulated messages in micro-batches, without waiting for a batch to fill. Projects take
@@ -48,17 +46,18 @@ export class EventWriter {
   readonly #committer: BatchCommitter;
   readonly #busySinceMs = new Map<string, number>();
   readonly #failed = new WeakSet<ReadyMessage>();
+  readonly #largeSize: number;
 
   constructor(private readonly options: EventWriterOptions) {
     const { config, committers, router, log } = options;
     this.#committer = new BatchCommitter(options);
+    this.#largeSize = Math.max(1, LARGE_SHARE * config.ingest.batch_size);
     this.#stage = new Stage<ReadyMessage>({
       concurrency: committers,
       capacity: config.ingest.batch_size,
       sizeOf: ({ size }) => size,
-      // Others of the project do not wait behind those that wait for its history.
-      ownerOf: ({ projectId, isRefused }) => (isRefused ? `${projectId} refused` : projectId),
-      together: (first, { isLarge }) => first.isLarge === isLarge,
+      ownerOf: ({ projectId }) => projectId,
+      together: (first, message) => this.#isLarge(first) === this.#isLarge(message),
       gate: (message, underWay) => this.#waitMs(message, underWay),
       work: (messages) => this.#commit(messages),
       // Health logs the state of Postgres; this one warning states the consequence.
@@ -85,21 +84,18 @@ export class EventWriter {
 
   /**
    * Queues a message and returns immediately. It is settled after its commit, which is retried
-   * until the writer stops. While all commits fail, a message with `failed` fails immediately: its
-   * caller must not wait for Postgres.
+   * until the writer stops. Events beyond the pace of their project are committed too: its later
+   * messages and functions wait for them. While all commits fail, a message with `failed` fails
+   * immediately: its caller must not wait for Postgres.
    */
   push(message: ReadyMessage): void {
     if (message.failed && this.#stage.isStuck) return message.failed(this.failing?.error);
-    const { projectId, events, counted, isRefused, failed } = message;
-    const batchSize = this.options.config.ingest.batch_size;
+    const { projectId, events, counted } = message;
+    const { config, pace } = this.options;
     const [rows, bytes] = [Math.max(1, events.length), bytesOf(message)];
-    const work = isRefused ? 0 : Math.max(0, workOfEvents(rows, bytes) - counted);
-    const waitMs = this.options.pace.add(projectId, work);
-    // The pace has already admitted a message whose caller waits.
-    const dueInMs = isRefused ? REFUSED_MS : failed ? 0 : waitMs;
-    message.dueAtMs = dueInMs > 0 ? performance.now() + dueInMs : 0;
-    message.isLarge = bytes > LARGE_BYTES || rows > LARGE_EVENTS;
-    message.size = Math.max(rows, (bytes * batchSize) / BATCH_BYTES);
+    message.counted = Math.max(counted, workOfEvents(rows, bytes));
+    if (message.counted > counted) pace.add(projectId, message.counted - counted);
+    message.size = Math.max(rows, (bytes * config.ingest.batch_size) / BATCH_BYTES);
     this.#stage.push(message);
   }
 
@@ -108,26 +104,26 @@ export class EventWriter {
     this.#stage.stop();
   }
 
-  #waitMs(
-    { projectId, dueAtMs, isLarge }: ReadyMessage,
-    underWay: ReadonlySet<readonly ReadyMessage[]>,
-  ): number {
+  #isLarge({ size }: ReadyMessage): boolean {
+    return size > this.#largeSize;
+  }
+
+  #waitMs(message: ReadyMessage, underWay: ReadonlySet<readonly ReadyMessage[]>): number {
     const { committers, router } = this.options;
-    if (isLarge) {
+    const { projectId } = message;
+    if (this.#isLarge(message)) {
       let large = 0;
-      for (const [first] of underWay) if (first!.isLarge) large++;
+      for (const [first] of underWay) if (this.#isLarge(first!)) large++;
       if (large >= Math.max(1, committers - 1)) return Infinity;
     }
-    const isBusy = router.isBusy(projectId);
-    if (!isBusy && this.#busySinceMs.size > 0) this.#busySinceMs.delete(projectId);
-    if (!isBusy && dueAtMs === 0) return 0;
-    const nowMs = performance.now();
-    if (isBusy) {
-      const sinceMs = this.#busySinceMs.get(projectId) ?? nowMs;
-      this.#busySinceMs.set(projectId, sinceMs);
-      if (nowMs - sinceMs < BUSY_MS) return LOOK_MS;
+    if (!router.isBusy(projectId)) {
+      if (this.#busySinceMs.size > 0) this.#busySinceMs.delete(projectId);
+      return 0;
     }
-    return dueAtMs > nowMs ? Math.max(LOOK_MS, dueAtMs - nowMs) : 0;
+    const nowMs = performance.now();
+    const sinceMs = this.#busySinceMs.get(projectId) ?? nowMs;
+    this.#busySinceMs.set(projectId, sinceMs);
+    return nowMs - sinceMs < BUSY_MS ? LOOK_MS : 0;
   }
 
   /** Commits messages. On failure, the messages whose callers wait fail too. */
@@ -138,7 +134,11 @@ export class EventWriter {
         ? given
         : given.filter((message) => !this.#failed.has(message));
     try {
-      for (const message of await this.#committer.commit(messages)) this.push(message);
+      const { again, refused } = await this.#committer.commit(messages);
+      for (const message of again) this.push(message);
+      // Outside the queue, so that others of their projects do not wait behind them.
+      if (refused.length > 0)
+        setTimeout(() => refused.forEach((message) => this.push(message)), REFUSED_MS);
     } catch (error) {
       if (rejectsContent(error)) throw error;
       const called = messages.filter(({ failed }) => failed !== undefined);

@@ -28,19 +28,13 @@ export class ReadyMessage {
   quarantined: QuarantinedMessage | null = null;
   /** The message itself, if its source keeps messages. */
   kept: KeptMessage | null = null;
-  /** The work already counted toward the project's pace. */
+  /** The work already counted toward the project's pace; Infinity if it does not count. */
   counted = 0;
   /**
    * The share of a commit's capacity that the message takes, by its events or bytes. Keeps commits
    * short even if a function creates many events.
    */
   size = 0;
-  /** Whether it is committed apart, because it takes long. */
-  isLarge = false;
-  /** When the message may be committed, on the monotonic clock; 0 if immediately. */
-  dueAtMs = 0;
-  /** Whether a fence has refused the message, which may be in the history that is being moved. */
-  isRefused = false;
   /** Whether the message's timestamp is impossible, so its arrival dates it. */
   isUndated = false;
   /**
