@@ -1,22 +1,29 @@
 import type { EventDelivery } from '@gateway/client';
-import { api } from '../../api/index.js';
+import { useState } from 'preact/hooks';
+import { api, given, type ListQuery } from '../../api/index.js';
 import {
   Badge,
+  BatchButton,
   ButtonLink,
+  closedRange,
   FilterSelect,
   Link,
   ListPage,
   type LogColumn,
   messageTime,
+  rangeWords,
+  type Search,
+  searchOf,
+  shownRange,
   Time,
 } from '../../components/index.js';
 import { milliseconds, rowTime } from '../../format/time.js';
 import { failureLabel } from '../../portal/attempts.js';
 import { deliveryWords } from '../../portal/states.js';
 import { isPortal, param } from '../../router/location.js';
+import { maySend } from '../../session/session.js';
 import { EndpointFilter } from '../subscriptions/endpoint-names.js';
-import { deliveryFilter, STATUSES } from './delivery-filter.js';
-import { ResendAll, resendNow } from './resend.js';
+import { BreakerNote, type HeldBack, resendNow } from './resend.js';
 
 export default function DeliveryLog() {
   return (
@@ -146,3 +153,89 @@ const columns: readonly LogColumn<EventDelivery>[] = [
   },
   messageTime,
 ];
+
+type DeliveryQuery = ListQuery<'eventDeliveries'>;
+type Status = NonNullable<DeliveryQuery['status']>[number];
+
+const STATUSES = [
+  ['', 'Any status'],
+  ['failure', 'failure'],
+  ['retry', 'retry'],
+  // Deliveries that agents hold are scheduled again when these end.
+  ['waiting', 'scheduled, processing'],
+  ['success', 'success'],
+  ['discarded', 'discarded'],
+] as const;
+
+function deliveryFilter(): DeliveryQuery & Search {
+  const status = param('status');
+  const statuses: readonly Status[] | undefined =
+    status === 'waiting' ? ['scheduled', 'processing'] : status ? [status as Status] : undefined;
+  return {
+    ...shownRange(),
+    ...searched(param('search')),
+    ...given({ status: statuses, endpointId: param('endpoint') }),
+  };
+}
+
+/**
+ * The portal cannot list by event type, so it sends any text as an id, and the API reports the
+ * error.
+ */
+function searched(text: string): Search {
+  return isPortal.value && text !== '' ? { query: text.trim() } : searchOf(text);
+}
+
+const SENDABLE = {
+  failure: 'failed deliveries',
+  discarded: 'discarded deliveries',
+  success: 'successful deliveries',
+  retry: 'deliveries waiting for a retry',
+  waiting: 'deliveries waiting for their first attempt',
+};
+
+function ResendAll() {
+  const chosen = param('status');
+  const status = (chosen || 'failure') as keyof typeof SENDABLE;
+  const isWaiting = status === 'retry' || status === 'waiting';
+  const { endpointId, event_type: eventType, query: idStart } = deliveryFilter();
+  const [behind, setBehind] = useState<readonly HeldBack[]>([]);
+  // A bulk resend cannot select by id prefix.
+  if (!(status in SENDABLE) || idStart !== undefined || !maySend()) return null;
+  return (
+    <BatchButton
+      label={isWaiting ? 'Retry now…' : 'Resend…'}
+      title={isWaiting ? 'Retry deliveries now' : 'Resend deliveries'}
+      words={{
+        what: `${SENDABLE[status]}${eventType ? ` of ${eventType}` : ''}${endpointId ? ' to this endpoint' : ''}, ${rangeWords()}`,
+        action: (count) => (isWaiting ? `Retry ${count} now` : `Resend ${count}`),
+        done: (count) => `${count} queued`,
+        held: 'of them wait until their paused endpoint is activated.',
+        left: isWaiting
+          ? 'more are skipped: they are already due, or their endpoint is not active.'
+          : 'more are skipped: their endpoint is inactive or deleted.',
+      }}
+      begin={() => {
+        const selection = {
+          status: status === 'waiting' ? ('scheduled' as const) : status,
+          ...closedRange(),
+          ...given({ endpointId, event_type: eventType }),
+        };
+        const found = new Map<string, HeldBack>();
+        return async (step, options) => {
+          const {
+            behind_breakers: breakers,
+            due,
+            held,
+            left,
+            next,
+          } = await api().eventDeliveries.batchRetry({ ...selection, ...step }, options);
+          for (const it of breakers) found.set(it.endpoint_id, it);
+          setBehind([...found.values()]);
+          return { count: due + held, held, left, next };
+        };
+      }}
+      note={<BreakerNote behind={behind} />}
+    />
+  );
+}

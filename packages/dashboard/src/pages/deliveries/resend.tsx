@@ -1,20 +1,17 @@
 import type { EventDelivery } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { api, given, useAction } from '../../api/index.js';
+import { api, useAction } from '../../api/index.js';
 import {
-  BatchButton,
+  ActionButton,
   Button,
-  closedRange,
   FormDialog,
   Problem,
-  rangeWords,
+  Time,
   toast,
   toastError,
 } from '../../components/index.js';
-import { isPortal, param } from '../../router/location.js';
-import { maySend } from '../../session/session.js';
-import { behindBreaker, BreakerNote, type HeldBack } from './breaker-note.js';
-import { deliveryFilter } from './delivery-filter.js';
+import { isPortal } from '../../router/location.js';
+import { mayManage, maySend } from '../../session/session.js';
 
 const isWaiting = ({ status }: EventDelivery) => status === 'retry' || status === 'scheduled';
 
@@ -92,56 +89,63 @@ export function ResendButton({ delivery }: { delivery: EventDelivery }) {
   );
 }
 
-const SENDABLE = {
-  failure: 'failed deliveries',
-  discarded: 'discarded deliveries',
-  success: 'successful deliveries',
-  retry: 'deliveries waiting for a retry',
-  waiting: 'deliveries waiting for their first attempt',
+export interface HeldBack {
+  readonly endpoint_id: string;
+  readonly endpoint_name: string | null;
+  readonly until: string | null;
+}
+
+/** Undefined if the circuit breaker is closed. */
+export async function behindBreaker(endpointId: string): Promise<HeldBack | undefined> {
+  const { uid, name, circuit_breaker: breaker } = await api().endpoints.get(endpointId);
+  return breaker && breaker.state !== 'closed'
+    ? { endpoint_id: uid, endpoint_name: name, until: breaker.until }
+    : undefined;
+}
+
+export const CLOSED = {
+  project: 'Circuit breaker closed. Waiting deliveries are being sent.',
+  owner: 'Waiting messages are being sent.',
 };
 
-export function ResendAll() {
-  const chosen = param('status');
-  const status = (chosen || 'failure') as keyof typeof SENDABLE;
-  const isWaiting = status === 'retry' || status === 'waiting';
-  const { endpointId, event_type: eventType, query: idStart } = deliveryFilter();
-  const [behind, setBehind] = useState<readonly HeldBack[]>([]);
-  // A bulk resend cannot select by id prefix.
-  if (!(status in SENDABLE) || idStart !== undefined || !maySend()) return null;
+function openSentence([name = '', ...others]: readonly string[]): string {
+  const count = others.length + 1;
+  if (isPortal.value) {
+    const where = count === 1 ? name : `${count} endpoints`;
+    return `We paused sending to ${where}, because your server did not accept our requests`;
+  }
+  return count === 1
+    ? `The circuit breaker of ${name} is open`
+    : `The circuit breakers of ${count} endpoints are open`;
+}
+
+export function BreakerNote({ behind }: { behind: readonly HeldBack[] }) {
+  const [isClosed, setClosed] = useState(false);
+  const [first] = behind;
+  if (!first || isClosed) return null;
   return (
-    <BatchButton
-      label={isWaiting ? 'Retry now…' : 'Resend…'}
-      title={isWaiting ? 'Retry deliveries now' : 'Resend deliveries'}
-      words={{
-        what: `${SENDABLE[status]}${eventType ? ` of ${eventType}` : ''}${endpointId ? ' to this endpoint' : ''}, ${rangeWords()}`,
-        action: (count) => (isWaiting ? `Retry ${count} now` : `Resend ${count}`),
-        done: (count) => `${count} queued`,
-        held: 'of them wait until their paused endpoint is activated.',
-        left: isWaiting
-          ? 'more are skipped: they are already due, or their endpoint is not active.'
-          : 'more are skipped: their endpoint is inactive or deleted.',
-      }}
-      begin={() => {
-        const selection = {
-          status: status === 'waiting' ? ('scheduled' as const) : status,
-          ...closedRange(),
-          ...given({ endpointId, event_type: eventType }),
-        };
-        const found = new Map<string, HeldBack>();
-        return async (step, options) => {
-          const {
-            behind_breakers: breakers,
-            due,
-            held,
-            left,
-            next,
-          } = await api().eventDeliveries.batchRetry({ ...selection, ...step }, options);
-          for (const it of breakers) found.set(it.endpoint_id, it);
-          setBehind([...found.values()]);
-          return { count: due + held, held, left, next };
-        };
-      }}
-      note={<BreakerNote behind={behind} />}
-    />
+    <>
+      <p>
+        {openSentence(behind.map((it) => it.endpoint_name ?? 'the endpoint'))}
+        {behind.length === 1 && first.until && (
+          <>
+            {' '}
+            until <Time at={first.until} look="row" />
+          </>
+        )}
+        .
+      </p>
+      {mayManage() && (
+        <ActionButton
+          work={async () => {
+            for (const { endpoint_id: id } of behind) await api().endpoints.resetCircuitBreaker(id);
+            setClosed(true);
+            toast(CLOSED[isPortal.value ? 'owner' : 'project']);
+          }}
+        >
+          {isPortal.value ? 'Send now' : behind.length === 1 ? 'Close breaker' : 'Close breakers'}
+        </ActionButton>
+      )}
+    </>
   );
 }

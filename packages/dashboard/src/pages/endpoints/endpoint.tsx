@@ -4,24 +4,24 @@ import {
   ActionButton,
   Badge,
   ButtonLink,
-  type TableColumns,
   Link,
   Loaded,
   Panel,
   ResourcePage,
   Table,
+  type TableColumns,
   Time,
 } from '../../components/index.js';
 import { isPortal } from '../../router/location.js';
 import type { PageProps } from '../../router/route.js';
 import { mayManage } from '../../session/session.js';
+import { CLOSED } from '../deliveries/resend.js';
 import { filterWords } from '../subscriptions/subscription-draft.js';
-import { CLOSED } from '../deliveries/breaker-note.js';
 import { EndpointActions } from './actions.js';
 import { Health } from './health.js';
 import { Secrets } from './secrets.js';
 import { Settings } from './settings.js';
-import { attemptsOf, stateOf, type Attempts } from './state.js';
+import { type Attempts, attemptsOf, stateOf } from './state.js';
 
 const LIVE_MS = 3_000;
 

@@ -1,18 +1,26 @@
 import type { Event } from '@gateway/client';
-import { api } from '../../api/index.js';
+import { api, given, type ListQuery } from '../../api/index.js';
 import {
+  BatchButton,
   ButtonLink,
+  closedRange,
   FilterSelect,
   ListPage,
   type LogColumn,
   messageTime,
   Muted,
+  rangeWords,
+  searchOf,
+  shownRange,
+  toast,
+  toastError,
 } from '../../components/index.js';
 import { bytes } from '../../format/number.js';
 import { own } from '../../format/text.js';
+import { param } from '../../router/location.js';
+import { may } from '../../session/session.js';
+import { SourceFilter, useSourceNames } from '../sources/source-state.js';
 import { EventBadge } from './event-badge.js';
-import { eventFilter, SourceFilter, STATUSES, useSourceNames } from './event-filter.js';
-import { ReplayAll, routeNow } from './replay.js';
 
 export default function EventLog() {
   const sources = new Map(useSourceNames().map(([uid, name]) => [uid, name]));
@@ -80,4 +88,77 @@ function columnsOf(sources: ReadonlyMap<string, string>): readonly LogColumn<Eve
     },
     messageTime,
   ];
+}
+
+/** Without confirmation. Endpoints that already have a delivery of the event do not get another. */
+function routeNow({ uid, event_type: type }: Event): void {
+  api()
+    .events.replay(uid)
+    .then(() => toast(`Replaying ${type}.`), toastError);
+}
+
+function ReplayAll() {
+  const { query: idStart, search, sourceId, status, outcome } = eventFilter();
+  if (idStart !== undefined || status === 'pending' || !may('member')) return null;
+  const words = {
+    processed: 'processed events',
+    failed: 'failed events',
+    any: outcome ? 'events without a recipient' : 'events',
+  }[status ?? 'any'];
+  return (
+    <BatchButton
+      label="Replay…"
+      title="Replay events"
+      words={{
+        what: `${words}${search ? ` matching ${search}` : ''}, ${rangeWords()}`,
+        action: (count) => `Replay ${count}`,
+        done: (count) => `Replayed ${count}`,
+      }}
+      begin={() => {
+        const selection = {
+          ...closedRange(),
+          ...given({ search, sourceId, status, outcome }),
+        };
+        return (step, options) => api().events.batchReplay({ ...selection, ...step }, options);
+      }}
+    />
+  );
+}
+
+type EventQuery = ListQuery<'events'>;
+
+const STATUSES = [
+  ['', 'Any status'],
+  ['processed', 'processed'],
+  ['failed', 'failed'],
+  ['pending', 'pending'],
+  ['unrouted', 'no recipient'],
+] as const;
+
+const UNROUTED = [
+  'no_subscription',
+  'no_endpoints',
+  'unknown_endpoint',
+  'unknown_owner',
+  'filter_budget',
+] as const;
+
+function eventFilter(): EventQuery {
+  const isUnrouted = param('status') === 'unrouted';
+  return {
+    ...shownRange(),
+    ...eventSearch(),
+    ...given({
+      status: isUnrouted ? '' : (param('status') as NonNullable<EventQuery['status']>),
+      outcome: isUnrouted ? UNROUTED : undefined,
+      sourceId: param('source'),
+    }),
+  };
+}
+
+/** The start of an id is looked up by its index; the server interprets any other text. */
+function eventSearch(): EventQuery {
+  const search = param('search').trim();
+  const { query } = searchOf(search);
+  return given(query === undefined ? { search } : { query });
 }

@@ -1,7 +1,7 @@
-import { bytes } from '../../format/number.js';
 import type { Event, EventExplanation } from '@gateway/client';
 import { api, useResource } from '../../api/index.js';
 import {
+  ActionButton,
   Badge,
   Code,
   Copyable,
@@ -17,12 +17,13 @@ import {
   Tree,
 } from '../../components/index.js';
 import { headerLines } from '../../format/json.js';
+import { bytes } from '../../format/number.js';
 import { capital } from '../../format/text.js';
 import type { PageProps } from '../../router/route.js';
+import { may } from '../../session/session.js';
 import { eventCommand } from '../event-types/event-command.js';
 import { BytesAs, FORMS } from '../preview/bytes.js';
 import { EventBadge } from './event-badge.js';
-import { ReplayButton } from './replay.js';
 import { Timeline } from './timeline.js';
 
 const LIVE_MS = 2_000;
@@ -233,5 +234,18 @@ function RoutingRows({
         </li>
       ))}
     </ul>
+  );
+}
+
+function ReplayButton({ id }: { id: string }) {
+  if (!may('member')) return null;
+  return (
+    <ActionButton
+      keys="r"
+      work={() => api().events.replay(id)}
+      told="Event replayed. Endpoints without a delivery of it get one."
+    >
+      Replay
+    </ActionButton>
   );
 }

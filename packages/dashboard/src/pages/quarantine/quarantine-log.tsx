@@ -1,20 +1,24 @@
 import type { QuarantinedMessage } from '@gateway/client';
-import { api } from '../../api/index.js';
+import { api, given, type ListQuery } from '../../api/index.js';
 import {
   Badge,
+  BatchButton,
+  closedRange,
   FilterSelect,
   Link,
   ListPage,
   type LogColumn,
   messageTime,
   Muted,
+  rangeWords,
+  shownRange,
 } from '../../components/index.js';
 import { bytes } from '../../format/number.js';
+import { param } from '../../router/location.js';
 import { may } from '../../session/session.js';
-import { SourceFilter, useSourceNames } from '../events/event-filter.js';
-import { CODES, quarantineFilter, STATUSES } from './quarantine-filter.js';
-import { reasonOf } from './reasons.js';
-import { QuarantineBatches, replayNow } from './replay.js';
+import { SourceFilter, useSourceNames } from '../sources/source-state.js';
+import { reasonOf, REASONS } from './reasons.js';
+import { replayNow } from './replay.js';
 
 export default function QuarantineLog() {
   const sources = new Map(useSourceNames().map(([uid, name]) => [uid, name]));
@@ -73,3 +77,73 @@ const columnsOf = (
   },
   messageTime,
 ];
+
+type QuarantineQuery = ListQuery<'quarantine'>;
+
+/** The values of the `status` filter. By default, only messages that need a decision are listed. */
+const STATUSES = [
+  ['', 'quarantined'],
+  ['replayed', 'replayed'],
+  ['discarded', 'discarded'],
+  ['any', 'Any status'],
+] as const;
+
+const CODES = [
+  ['', 'Any reason'] as const,
+  ...Object.entries(REASONS).map(([code, { label }]) => [code, label] as const),
+];
+
+function quarantineFilter(): QuarantineQuery {
+  const status = param('status') || 'quarantined';
+  return {
+    ...shownRange(),
+    ...(status === 'any' ? {} : { status: status as NonNullable<QuarantineQuery['status']> }),
+    ...given({ code: param('code'), sourceId: param('source') }),
+  };
+}
+
+function QuarantineBatches() {
+  const { code, sourceId, status } = quarantineFilter();
+  if (status !== 'quarantined' || !may('member')) return null;
+  const selected = () => ({ ...closedRange(), ...given({ code, sourceId }) });
+  const filters = [code && `“${reasonOf(code).label}”`, sourceId && 'of this source', rangeWords()];
+  const what = `quarantined messages, ${filters.filter(Boolean).join(', ')}`;
+  return (
+    <>
+      <BatchButton
+        label="Discard…"
+        title="Discard quarantined messages"
+        words={{
+          what,
+          action: (count) => `Discard ${count}`,
+          done: (count) => `Discarded ${count}`,
+        }}
+        begin={() => {
+          const selection = selected();
+          return (step, options) =>
+            api().quarantine.batchDiscard({ ...selection, ...step }, options);
+        }}
+      />
+      <BatchButton
+        label="Replay…"
+        title="Replay quarantined messages"
+        words={{
+          what: `${what}, can be replayed now`,
+          counting: what,
+          action: (count) => `Replay ${count}`,
+          done: (count) => `Replayed ${count}`,
+          held: 'of them will be dropped by the function of their source.',
+          left: 'more would be rejected again and stay in quarantine.',
+        }}
+        begin={() => {
+          const selection = selected();
+          return async (step, options) => {
+            const { replayed, duplicates, dropped, refused, next } =
+              await api().quarantine.batchReplay({ ...selection, ...step }, options);
+            return { count: replayed + duplicates + dropped, held: dropped, left: refused, next };
+          };
+        }}
+      />
+    </>
+  );
+}

@@ -1,16 +1,7 @@
 import type { QuarantinedMessage, ReplayedMessage } from '@gateway/client';
-import { api, given } from '../../api/index.js';
-import {
-  ActionButton,
-  BatchButton,
-  closedRange,
-  rangeWords,
-  toast,
-  toastError,
-} from '../../components/index.js';
+import { api } from '../../api/index.js';
+import { ActionButton, toast, toastError } from '../../components/index.js';
 import { may } from '../../session/session.js';
-import { quarantineFilter } from './quarantine-filter.js';
-import { reasonOf } from './reasons.js';
 
 export function tell({ outcome, event_ids: ids, reason }: ReplayedMessage): void {
   switch (outcome) {
@@ -45,52 +36,6 @@ export function MessageActions({ id }: { id: string }) {
       <ActionButton keys="r" work={async () => tell(await api().quarantine.replay(id))}>
         Replay
       </ActionButton>
-    </>
-  );
-}
-
-export function QuarantineBatches() {
-  const { code, sourceId, status } = quarantineFilter();
-  if (status !== 'quarantined' || !may('member')) return null;
-  const selected = () => ({ ...closedRange(), ...given({ code, sourceId }) });
-  const filters = [code && `“${reasonOf(code).label}”`, sourceId && 'of this source', rangeWords()];
-  const what = `quarantined messages, ${filters.filter(Boolean).join(', ')}`;
-  return (
-    <>
-      <BatchButton
-        label="Discard…"
-        title="Discard quarantined messages"
-        words={{
-          what,
-          action: (count) => `Discard ${count}`,
-          done: (count) => `Discarded ${count}`,
-        }}
-        begin={() => {
-          const selection = selected();
-          return (step, options) =>
-            api().quarantine.batchDiscard({ ...selection, ...step }, options);
-        }}
-      />
-      <BatchButton
-        label="Replay…"
-        title="Replay quarantined messages"
-        words={{
-          what: `${what}, can be replayed now`,
-          counting: what,
-          action: (count) => `Replay ${count}`,
-          done: (count) => `Replayed ${count}`,
-          held: 'of them will be dropped by the function of their source.',
-          left: 'more would be rejected again and stay in quarantine.',
-        }}
-        begin={() => {
-          const selection = selected();
-          return async (step, options) => {
-            const { replayed, duplicates, dropped, refused, next } =
-              await api().quarantine.batchReplay({ ...selection, ...step }, options);
-            return { count: replayed + duplicates + dropped, held: dropped, left: refused, next };
-          };
-        }}
-      />
     </>
   );
 }

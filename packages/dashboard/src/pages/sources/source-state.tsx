@@ -1,6 +1,6 @@
 import type { SourcePlugin, SourceState } from '@gateway/client';
 import { api, type Resource, useResource } from '../../api/index.js';
-import { LinkTabs, type Tone } from '../../components/index.js';
+import { byName, type Choices, FilterSelect, LinkTabs, type Tone } from '../../components/index.js';
 
 const LIVE_MS = 5_000;
 
@@ -46,4 +46,18 @@ export function useSourceTypes(isWanted = true): Resource<readonly SourcePlugin[
     isWanted ? 'source types' : undefined,
     async (options) => (await api().sources.listTypes(options)).content,
   );
+}
+
+/** At most 100 sources, sorted by name. */
+export function useSourceNames(): Choices {
+  const { data = [] } = useResource('sources to filter by', async (options) =>
+    byName((await api().sources.list({ perPage: 100 }, options).page()).content),
+  );
+  return data;
+}
+
+export function SourceFilter() {
+  const names = useSourceNames();
+  if (names.length === 0) return null;
+  return <FilterSelect name="source" label="Source" options={[['', 'Any source'], ...names]} />;
 }
