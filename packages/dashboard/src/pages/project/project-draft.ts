@@ -1,73 +1,71 @@
-import { typedNumber as number } from '../../format/number.js';
 import type { ChangedProject, Project } from '@gateway/client';
+import { typedNumber } from '../../format/number.js';
+
+/** What the form shows for unset fields, by their paths in the configuration. */
+const UNSET = {
+  'strategy.type': 'exponential',
+  'strategy.retry_count': 10,
+  'strategy.duration': 10,
+  'strategy.max_seconds': 7200,
+  'signature.header': '',
+  'signature.hash': 'SHA256',
+  'signature.encoding': 'hex',
+  'ratelimit.count': 100,
+  'ratelimit.duration': 1,
+  'circuit_breaker.failure_threshold': 70,
+  'circuit_breaker.minimum_request_count': 10,
+  'circuit_breaker.observability_window': 5,
+  'circuit_breaker.error_timeout': 30,
+  // Empty means the instance's retention.
+  'retention.days': null,
+  // Empty means never.
+  disable_after_days: null,
+  unknown_event_types: 'accept',
+};
+
+export type ConfigPath = keyof typeof UNSET;
 
 /** Numbers are kept as typed. */
-export type ProjectDraft = ReturnType<typeof draftOf>;
+export type ProjectDraft = Readonly<
+  Record<ConfigPath | 'name' | 'limitKind' | 'breakerKind', string>
+>;
 
-const text = (value: number | undefined, otherwise: string) =>
-  value === undefined ? otherwise : String(value);
+type Config = NonNullable<ChangedProject['config']>;
 
-export function draftOf({ name, config }: Project) {
-  const {
-    strategy,
-    signature,
-    ratelimit,
-    circuit_breaker: breaker,
-    retention,
-    disable_after_days: disable,
-    unknown_event_types: unknown,
-  } = config;
+export function draftOf({ name, config }: Project): ProjectDraft {
+  const stored = config as Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>>;
+  const fields = Object.entries(UNSET).map(([path, unset]) => {
+    const [group = '', field] = path.split('.');
+    const value = field ? stored[group]?.[field] : stored[group];
+    return [path, String(value ?? unset ?? '')];
+  });
   return {
+    ...(Object.fromEntries(fields) as Record<ConfigPath, string>),
     name,
-    retryType: strategy?.type ?? 'exponential',
-    retryCount: text(strategy?.retry_count, '10'),
-    retrySeconds: text(strategy?.duration, '10'),
-    retryMaxSeconds: text(strategy?.max_seconds, '7200'),
-    header: signature?.header ?? '',
-    hash: signature?.hash ?? 'SHA256',
-    encoding: signature?.encoding ?? 'hex',
-    limitKind: ratelimit ? 'own' : 'none',
-    limit: text(ratelimit?.count, '100'),
-    limitSeconds: text(ratelimit?.duration, '1'),
-    breakerKind: breaker ? 'own' : 'instance',
-    threshold: text(breaker?.failure_threshold, '70'),
-    minimum: text(breaker?.minimum_request_count, '10'),
-    window: text(breaker?.observability_window, '5'),
-    errorTimeout: text(breaker?.error_timeout, '30'),
-    // Empty means the instance's retention.
-    retentionDays: text(retention?.days, ''),
-    // Empty means never.
-    disableDays: text(disable ?? undefined, ''),
-    unknownTypes: unknown ?? 'accept',
+    limitKind: config.ratelimit ? 'own' : 'none',
+    breakerKind: config.circuit_breaker ? 'own' : 'instance',
   };
 }
 
 /** The whole configuration of a project, for the API. */
-export function configOf(draft: ProjectDraft): NonNullable<ChangedProject['config']> {
-  const isExponential = draft.retryType === 'exponential';
-  return {
-    strategy: {
-      type: draft.retryType,
-      duration: number(draft.retrySeconds),
-      retry_count: number(draft.retryCount),
-      ...(isExponential ? { max_seconds: number(draft.retryMaxSeconds) } : {}),
-    },
-    signature: { header: draft.header.trim(), hash: draft.hash, encoding: draft.encoding },
-    ratelimit:
-      draft.limitKind === 'none'
-        ? null
-        : { count: number(draft.limit), duration: number(draft.limitSeconds) },
-    circuit_breaker:
-      draft.breakerKind === 'instance'
-        ? null
-        : {
-            failure_threshold: number(draft.threshold),
-            minimum_request_count: number(draft.minimum),
-            observability_window: number(draft.window),
-            error_timeout: number(draft.errorTimeout),
-          },
-    retention: draft.retentionDays.trim() === '' ? null : { days: number(draft.retentionDays) },
-    disable_after_days: draft.disableDays.trim() === '' ? null : number(draft.disableDays),
-    unknown_event_types: draft.unknownTypes,
+export function configOf(draft: ProjectDraft): Config {
+  const { limitKind, breakerKind, disable_after_days: disable } = draft;
+  const group = (name: string) => {
+    const paths = (Object.keys(UNSET) as ConfigPath[]).filter((path) =>
+      path.startsWith(`${name}.`),
+    );
+    const value = (path: ConfigPath) =>
+      typeof UNSET[path] === 'string' ? draft[path].trim() : typedNumber(draft[path]);
+    return Object.fromEntries(paths.map((path) => [path.slice(name.length + 1), value(path)]));
   };
+  const { max_seconds, ...strategy } = group('strategy');
+  return {
+    strategy: strategy['type'] === 'exponential' ? { ...strategy, max_seconds } : strategy,
+    signature: group('signature'),
+    ratelimit: limitKind === 'none' ? null : group('ratelimit'),
+    circuit_breaker: breakerKind === 'instance' ? null : group('circuit_breaker'),
+    retention: draft['retention.days'].trim() === '' ? null : group('retention'),
+    disable_after_days: disable.trim() === '' ? null : typedNumber(disable),
+    unknown_event_types: draft.unknown_event_types,
+  } as Config;
 }

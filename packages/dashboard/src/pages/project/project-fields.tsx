@@ -1,11 +1,9 @@
 import { type FormState, Select, TextField } from '../../components/index.js';
-import type { ProjectDraft } from './project-draft.js';
+import type { ConfigPath, ProjectDraft } from './project-draft.js';
 
 export function ProjectFields({ values, text }: Pick<FormState<ProjectDraft>, 'values' | 'text'>) {
-  const number = (name: Parameters<typeof text>[0], field: string) => ({
-    type: 'number' as const,
-    ...text(name, `config.${field}`),
-  });
+  const config = (path: ConfigPath) => text(path, `config.${path}`);
+  const number = (path: ConfigPath) => ({ type: 'number' as const, ...config(path) });
   return (
     <>
       <TextField label="Name" isRequired {...text('name')} />
@@ -17,19 +15,18 @@ export function ProjectFields({ values, text }: Pick<FormState<ProjectDraft>, 'v
             ['exponential', 'Exponential: each wait doubles'],
             ['linear', 'Linear: the same wait each time'],
           ]}
-          {...text('retryType')}
+          {...config('strategy.type')}
         />
         <div class="field-row">
-          <TextField label="Number of retries" {...number('retryCount', 'strategy.retry_count')} />
+          <TextField label="Number of retries" {...number('strategy.retry_count')} />
           <TextField
-            label={values.retryType === 'linear' ? 'Wait in seconds' : 'First wait in seconds'}
-            {...number('retrySeconds', 'strategy.duration')}
+            label={
+              values['strategy.type'] === 'linear' ? 'Wait in seconds' : 'First wait in seconds'
+            }
+            {...number('strategy.duration')}
           />
-          {values.retryType === 'exponential' && (
-            <TextField
-              label="Longest wait in seconds"
-              {...number('retryMaxSeconds', 'strategy.max_seconds')}
-            />
+          {values['strategy.type'] === 'exponential' && (
+            <TextField label="Longest wait in seconds" {...number('strategy.max_seconds')} />
           )}
         </div>
       </fieldset>
@@ -45,11 +42,8 @@ export function ProjectFields({ values, text }: Pick<FormState<ProjectDraft>, 'v
         />
         {values.limitKind === 'own' && (
           <div class="field-row">
-            <TextField label="Requests" {...number('limit', 'ratelimit.count')} />
-            <TextField
-              label="Period in seconds"
-              {...number('limitSeconds', 'ratelimit.duration')}
-            />
+            <TextField label="Requests" {...number('ratelimit.count')} />
+            <TextField label="Period in seconds" {...number('ratelimit.duration')} />
           </div>
         )}
         <Select
@@ -65,26 +59,23 @@ export function ProjectFields({ values, text }: Pick<FormState<ProjectDraft>, 'v
           <div class="field-row">
             <TextField
               label="Failure threshold in percent"
-              {...number('threshold', 'circuit_breaker.failure_threshold')}
+              {...number('circuit_breaker.failure_threshold')}
             />
             <TextField
               label="Minimum requests"
-              {...number('minimum', 'circuit_breaker.minimum_request_count')}
+              {...number('circuit_breaker.minimum_request_count')}
             />
             <TextField
               label="Window in minutes"
-              {...number('window', 'circuit_breaker.observability_window')}
+              {...number('circuit_breaker.observability_window')}
             />
-            <TextField
-              label="Pause in seconds"
-              {...number('errorTimeout', 'circuit_breaker.error_timeout')}
-            />
+            <TextField label="Pause in seconds" {...number('circuit_breaker.error_timeout')} />
           </div>
         )}
         <TextField
           label="Days of failure before an endpoint is disabled"
           hint="Disables an endpoint after this many days without an accepted request. A notification warns in advance. Leave empty to disable none."
-          {...number('disableDays', 'disable_after_days')}
+          {...number('disable_after_days')}
         />
       </fieldset>
       <fieldset class="field-group">
@@ -92,7 +83,7 @@ export function ProjectFields({ values, text }: Pick<FormState<ProjectDraft>, 'v
         <TextField
           label="Event retention in days"
           hint="Applies to events, deliveries and attempts. Leave empty for the instance default (retention.days)."
-          {...number('retentionDays', 'retention.days')}
+          {...number('retention.days')}
         />
         <Select
           label="Unknown event types"
@@ -100,12 +91,12 @@ export function ProjectFields({ values, text }: Pick<FormState<ProjectDraft>, 'v
             ['accept', 'Accept'],
             ['reject', 'Reject'],
           ]}
-          {...text('unknownTypes')}
+          {...config('unknown_event_types')}
         />
       </fieldset>
       <fieldset class="field-group">
         <legend>Plain signature, in addition to Standard Webhooks</legend>
-        <TextField label="Header" isMono {...text('header', 'config.signature.header')} />
+        <TextField label="Header" isMono {...config('signature.header')} />
         <div class="field-row">
           <Select
             label="Hash"
@@ -113,7 +104,7 @@ export function ProjectFields({ values, text }: Pick<FormState<ProjectDraft>, 'v
               ['SHA256', 'SHA-256'],
               ['SHA512', 'SHA-512'],
             ]}
-            {...text('hash')}
+            {...config('signature.hash')}
           />
           <Select
             label="Encoding"
@@ -121,7 +112,7 @@ export function ProjectFields({ values, text }: Pick<FormState<ProjectDraft>, 'v
               ['hex', 'hex'],
               ['base64', 'base64'],
             ]}
-            {...text('encoding')}
+            {...config('signature.encoding')}
           />
         </div>
       </fieldset>
