@@ -141,7 +141,7 @@ export function NewSecret({
   children?: ComponentChildren;
 }) {
   return (
-    <div class="new-secret" role="status">
+    <div class="notice ok new-secret" role="status">
       <p class="new-secret-title">Copy the {what} now. It is shown only once.</p>
       <Copyable text={secret} what={what} />
       {children}
@@ -230,6 +230,9 @@ export type TableColumns<Row> = Readonly<
   >
 >;
 
+/** Its cells hold the buttons of their row. */
+const ACTIONS = 'Actions';
+
 /**
  * For rows that fit on a page; long lists use `Log`. On phones, each row is a card that labels its
  * values.
@@ -273,7 +276,7 @@ export function Table<Row>({
                   data-name={name}
                   class={isNumber ? 'number number-cell' : ''}
                 >
-                  <div>{cell(row)}</div>
+                  <div class={name === ACTIONS ? 'row-actions' : ''}>{cell(row)}</div>
                 </td>
               ))}
             </tr>

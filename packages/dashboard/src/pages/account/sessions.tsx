@@ -27,22 +27,20 @@ export function Sessions() {
     Expires: timeCell('expires_at'),
     Actions: ({ uid, name }) =>
       uid !== session.value?.key_id && (
-        <span class="row-actions">
-          <ConfirmButton
-            label="End…"
-            verb="End session"
-            title="End this session?"
-            what={`the session of ${browserOf(name)}`}
-            isRow
-            work={() => accountApi().users.revokeSession(uid)}
-            told="Session ended."
-          >
-            <p>
-              The browser must sign in again. If you do not recognise this session, change your
-              password too.
-            </p>
-          </ConfirmButton>
-        </span>
+        <ConfirmButton
+          label="End…"
+          verb="End session"
+          title="End this session?"
+          what={`the session of ${browserOf(name)}`}
+          isRow
+          work={() => accountApi().users.revokeSession(uid)}
+          told="Session ended."
+        >
+          <p>
+            The browser must sign in again. If you do not recognise this session, change your
+            password too.
+          </p>
+        </ConfirmButton>
       ),
   };
   return (

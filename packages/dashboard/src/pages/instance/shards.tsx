@@ -97,7 +97,7 @@ const columns: TableColumns<Shard> = {
   'Events in 24 hours': ({ events_per_day: events }) => events,
   Size: ({ bytes }) => bytes !== null && `${Math.ceil(bytes / MIB)} MiB`,
   Actions: ({ name, is_draining: isDraining }) => (
-    <span class="row-actions">
+    <>
       <ActionButton
         label={`${isDraining ? 'End draining' : 'Drain'} ${name}`}
         work={() => accountApi().shards.update(name, { is_draining: !isDraining })}
@@ -115,7 +115,7 @@ const columns: TableColumns<Shard> = {
           <p>Its tables stay in its database. A shard with projects cannot be removed.</p>
         </ConfirmButton>
       )}
-    </span>
+    </>
   ),
 };
 

@@ -66,7 +66,7 @@ export function KeyList({ ring }: { ring: KeyRing }) {
 function Actions({ row, ring }: { row: PersonalKey; ring: KeyRing }) {
   if (stateOf(row) === 'revoked') return null;
   return (
-    <span class="row-actions">
+    <>
       <DialogButton
         label={`Edit ${row.name}`}
         dialog={(close) => <EditKey ring={ring} row={row} onClose={close} />}
@@ -83,7 +83,7 @@ function Actions({ row, ring }: { row: PersonalKey; ring: KeyRing }) {
         Requests with <code>{row.mask}</code> are rejected immediately, on other servers within a
         second.
       </RevokeButton>
-    </span>
+    </>
   );
 }
 

@@ -83,7 +83,7 @@ export default function PortalLinksPage() {
 function Actions({ row }: { row: PortalLink }) {
   if (stateOf(row) === 'revoked') return null;
   return (
-    <span class="row-actions">
+    <>
       <DialogButton
         label={`Edit ${row.name}`}
         dialog={(close) => <EditLink link={row} onClose={close} />}
@@ -100,7 +100,7 @@ function Actions({ row }: { row: PortalLink }) {
         The URL stops showing data of <code>{row.owner_id}</code> immediately, even where it is
         open; on other servers within a second.
       </RevokeButton>
-    </span>
+    </>
   );
 }
 

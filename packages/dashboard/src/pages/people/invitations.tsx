@@ -58,18 +58,16 @@ export function Invitations({
     Expires: (it) => stateOf(it) === 'open' && <Time at={it.expires_at} look="relative" />,
     Actions: (it) =>
       stateOf(it) === 'open' && (
-        <span class="row-actions">
-          <ConfirmButton
-            verb="Revoke"
-            title="Revoke this invitation?"
-            what={`the invitation of ${it.email}`}
-            isRow
-            work={() => accountApi().invitations.revoke(organisation.uid, it.uid)}
-            told={`The invitation of ${it.email} was revoked.`}
-          >
-            <p>The invitation link for {it.email} stops working.</p>
-          </ConfirmButton>
-        </span>
+        <ConfirmButton
+          verb="Revoke"
+          title="Revoke this invitation?"
+          what={`the invitation of ${it.email}`}
+          isRow
+          work={() => accountApi().invitations.revoke(organisation.uid, it.uid)}
+          told={`The invitation of ${it.email} was revoked.`}
+        >
+          <p>The invitation link for {it.email} stops working.</p>
+        </ConfirmButton>
       ),
   };
   return (

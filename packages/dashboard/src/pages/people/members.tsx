@@ -44,10 +44,10 @@ export function Members({ organisation }: { organisation: ShownOrganisation }) {
       may('admin', organisation.role) &&
       ((member) =>
         mayChange(member) && (
-          <span class="row-actions">
+          <>
             <ChangeRole member={member} organisation={organisation} />
             <Remove member={member} organisation={organisation} />
-          </span>
+          </>
         )),
   };
   return (
