@@ -1,8 +1,15 @@
 import { useEffect } from 'preact/hooks';
-import { Problem, Toasts } from '../components/index.js';
-import { isPortal, path } from '../router/location.js';
+import {
+  isPortal,
+  path,
+  Problem,
+  readProjects,
+  readSession,
+  session,
+  sessionProblem,
+  Toasts,
+} from '../components/index.js';
 import { invitationLink, resetLink } from '../session/link-token.js';
-import { readProjects, readSession, session, sessionProblem } from '../session/session.js';
 import { PortalApp } from './portal.js';
 import { Shell } from './shell.js';
 import {

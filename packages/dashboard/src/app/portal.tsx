@@ -1,6 +1,13 @@
 import { useEffect } from 'preact/hooks';
-import { Loading, Page, Problem, Toasts } from '../components/index.js';
-import { navigate, path, projectPath } from '../router/location.js';
+import {
+  Loading,
+  navigate,
+  Page,
+  path,
+  Problem,
+  projectPath,
+  Toasts,
+} from '../components/index.js';
 import { followLinks, openPortal, portal, portalProblem } from '../session/portal.js';
 import { Help, Navigation } from './navigation.js';
 import { Outlet } from './outlet.js';

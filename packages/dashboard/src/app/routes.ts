@@ -1,6 +1,4 @@
-import { isPortal } from '../router/location.js';
-import type { PageRoute } from '../router/route.js';
-import { may, session } from '../session/session.js';
+import { isPortal, may, type PageRoute, session } from '../components/index.js';
 
 /** With its navigation label and the key that opens it after `g`. */
 type PageEntry = readonly [

@@ -1,26 +1,28 @@
 import { useEffect, useId, useState } from 'preact/hooks';
-import { outage } from '../api/index.js';
 import {
   Button,
   ButtonLink,
+  href,
   Loading,
-  Options,
-  Page,
-  Problem,
-  Toasts,
-} from '../components/index.js';
-import { rowTime } from '../format/time.js';
-import { href, navigate, path, projectId, root } from '../router/location.js';
-import {
   may,
+  navigate,
+  Options,
+  outage,
+  Page,
+  path,
   preferredProject,
+  Problem,
+  projectId,
   projects,
   projectsProblem,
   readProjects,
   rememberProject,
+  root,
+  rowTime,
   session,
   signOut,
-} from '../session/session.js';
+  Toasts,
+} from '../components/index.js';
 import { brandName, chooseTheme, type Theme, theme } from '../session/theme.js';
 import { Help, isHelpShown, Navigation } from './navigation.js';
 import { Outlet } from './outlet.js';

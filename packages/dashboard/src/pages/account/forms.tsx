@@ -1,6 +1,13 @@
-import { accountApi } from '../../api/index.js';
-import { Form, Panel, TextField, toast, useForm } from '../../components/index.js';
-import { readSession, session } from '../../session/session.js';
+import {
+  accountApi,
+  Form,
+  Panel,
+  readSession,
+  session,
+  TextField,
+  toast,
+  useForm,
+} from '../../components/index.js';
 
 export function Profile() {
   const user = session.value?.user;

@@ -1,6 +1,4 @@
-import { type TableColumns, Table } from '../../components/index.js';
-import type { JsonObject } from '../../format/json.js';
-import { own } from '../../format/text.js';
+import { type JsonObject, own, Table, type TableColumns } from '../../components/index.js';
 
 export function SchemaTable({ schema }: { schema: unknown }) {
   const rows = schemaRows(schema);

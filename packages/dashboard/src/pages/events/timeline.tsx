@@ -1,10 +1,15 @@
 import type { EventExplanation } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
-import { Badge, Link, Time } from '../../components/index.js';
-import { bytes, count } from '../../format/number.js';
-import { capital } from '../../format/text.js';
-import { milliseconds } from '../../format/time.js';
-import { may } from '../../session/session.js';
+import {
+  Badge,
+  bytes,
+  capital,
+  count,
+  Link,
+  may,
+  milliseconds,
+  Time,
+} from '../../components/index.js';
 
 interface Moment {
   readonly at: string;

@@ -1,9 +1,19 @@
 import type { CallOptions } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { type Action, ifMatch, isStale, useAction, type Versioned } from '../../api/index.js';
-import { Button, Code, Panel, Problem, toast } from '../../components/index.js';
-import { may } from '../../session/session.js';
+import {
+  type Action,
+  Button,
+  Code,
+  ifMatch,
+  isStale,
+  may,
+  Panel,
+  Problem,
+  toast,
+  useAction,
+  type Versioned,
+} from '../../components/index.js';
 import type { PreviewState } from '../preview/preview.js';
 import { CodeEditor } from './code-editor.js';
 

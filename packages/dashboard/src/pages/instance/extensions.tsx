@@ -1,15 +1,16 @@
 import type { InstanceFeatureFlag, InstanceLicense, InstancePlugin } from '@gateway/client';
-import { accountApi, useResource } from '../../api/index.js';
 import {
+  accountApi,
   Badge,
-  type TableColumns,
+  capital,
   Facts,
   FullTime,
   Loaded,
   Panel,
   Table,
+  type TableColumns,
+  useResource,
 } from '../../components/index.js';
-import { capital } from '../../format/text.js';
 
 export function Extensions() {
   const all = useResource('instance extensions', async (options) => {

@@ -1,17 +1,20 @@
 import type { InstanceSetting } from '@gateway/client';
 import { useRef, useState } from 'preact/hooks';
-import { accountApi, useResource } from '../../api/index.js';
 import {
+  accountApi,
   Checkbox,
-  type TableColumns,
+  count,
   Description,
   Empty,
   Loaded,
+  param,
+  query,
+  setQuery,
   Table,
+  type TableColumns,
+  useResource,
   useShortcuts,
 } from '../../components/index.js';
-import { count } from '../../format/number.js';
-import { param, query, setQuery } from '../../router/location.js';
 
 export function Settings() {
   const settings = useResource(

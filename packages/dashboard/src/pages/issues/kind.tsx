@@ -1,6 +1,5 @@
 import type { Issue } from '@gateway/client';
-import { Badge } from '../../components/index.js';
-import { own } from '../../format/text.js';
+import { Badge, own } from '../../components/index.js';
 
 const KINDS: Readonly<Record<string, string>> = {
   dns: 'DNS lookup failed',

@@ -1,7 +1,5 @@
 import type { ApiKey } from '@gateway/client';
-import { api, useList } from '../../api/index.js';
-import { DialogButton, Page } from '../../components/index.js';
-import { may } from '../../session/session.js';
+import { api, DialogButton, may, Page, useList } from '../../components/index.js';
 import { KeyList, NewKey } from './key-list.js';
 import { type KeyRing, PROJECT_RESOURCES, ROLES } from './key-ring.js';
 

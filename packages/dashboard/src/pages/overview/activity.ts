@@ -1,7 +1,6 @@
 import type { Activity } from '@gateway/client';
-import { api, type ReadOptions } from '../../api/index.js';
 import type { Line } from '../../components/chart.js';
-import { rate } from '../../format/number.js';
+import { api, rate, type ReadOptions } from '../../components/index.js';
 
 type Step = Activity['content'][number];
 type Latency = Activity['latency_ms'][number];

@@ -1,17 +1,21 @@
 import type { HealthReport } from '@gateway/client';
-import { api, outage, type Resource, useResource } from '../../api/index.js';
 import {
+  api,
   Badge,
-  type TableColumns,
+  count,
+  href,
   Link,
   Loaded,
+  outage,
   Panel,
+  projectHref,
+  type Resource,
   Table,
+  type TableColumns,
   Time,
   type Tone,
+  useResource,
 } from '../../components/index.js';
-import { count } from '../../format/number.js';
-import { href, projectHref } from '../../router/location.js';
 
 const LIVE_MS = 3_000;
 

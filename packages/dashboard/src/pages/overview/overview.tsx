@@ -1,10 +1,18 @@
 import type { SourceState, Summary } from '@gateway/client';
-import { api, useResource } from '../../api/index.js';
 import { TimeChart } from '../../components/chart.js';
-import { ButtonLink, FilterSelect, Page, Problem } from '../../components/index.js';
-import { compact, percent, rate } from '../../format/number.js';
-import { milliseconds } from '../../format/time.js';
-import { param } from '../../router/location.js';
+import {
+  api,
+  ButtonLink,
+  compact,
+  FilterSelect,
+  milliseconds,
+  Page,
+  param,
+  percent,
+  Problem,
+  rate,
+  useResource,
+} from '../../components/index.js';
 import { OpenIssues } from '../issues/open-issues.js';
 import { useStates } from '../sources/source-state.js';
 import {
@@ -12,10 +20,10 @@ import {
   latencyOf,
   lineOf,
   readActivity,
-  successOf,
-  summaryOf,
   type Recent,
   type Steps,
+  successOf,
+  summaryOf,
 } from './activity.js';
 import { FailingEndpoints, Findings, useHealth } from './findings.js';
 import { EmptyTiles, Tiles } from './tiles.js';

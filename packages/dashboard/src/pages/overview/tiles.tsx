@@ -1,8 +1,6 @@
 import type { Summary } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
-import { Link } from '../../components/index.js';
-import { compact, percent, rate } from '../../format/number.js';
-import { milliseconds, span } from '../../format/time.js';
+import { compact, Link, milliseconds, percent, rate, span } from '../../components/index.js';
 import type { Recent } from './activity.js';
 
 /** The API's summary stops counting here. */

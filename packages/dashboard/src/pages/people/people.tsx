@@ -1,5 +1,4 @@
-import { DialogButton, Empty, Page } from '../../components/index.js';
-import { may } from '../../session/session.js';
+import { DialogButton, Empty, may, Page } from '../../components/index.js';
 import { Invitations, Invite, useInvitations } from './invitations.js';
 import { Members } from './members.js';
 import {

@@ -1,6 +1,5 @@
 import type { FunctionTestResult } from '@gateway/client';
-import { Badge, Link } from '../../components/index.js';
-import { capital } from '../../format/text.js';
+import { Badge, capital, Link } from '../../components/index.js';
 
 type ShownRoute = NonNullable<FunctionTestResult['results'][number]['route']>;
 

@@ -1,5 +1,5 @@
 import type { ChangedProject, Project } from '@gateway/client';
-import { typedNumber } from '../../format/number.js';
+import { typedNumber } from '../../components/index.js';
 
 /** What the form shows for unset fields, by their paths in the configuration. */
 const UNSET = {

@@ -1,4 +1,4 @@
-import { own } from '../../format/text.js';
+import { own } from '../../components/index.js';
 
 interface Reason {
   readonly label: string;

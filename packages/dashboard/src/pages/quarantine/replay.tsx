@@ -1,7 +1,5 @@
 import type { QuarantinedMessage, ReplayedMessage } from '@gateway/client';
-import { api } from '../../api/index.js';
-import { ActionButton, toast, toastError } from '../../components/index.js';
-import { may } from '../../session/session.js';
+import { ActionButton, api, may, toast, toastError } from '../../components/index.js';
 
 export function tell({ outcome, event_ids: ids, reason }: ReplayedMessage): void {
   switch (outcome) {

@@ -1,8 +1,10 @@
 import type { Source, Verifier } from '@gateway/client';
-import { api, ifMatch } from '../../api/index.js';
 import {
+  api,
   Form,
   type FormSchema,
+  ifMatch,
+  may,
   SchemaForm,
   Select,
   submitted,
@@ -12,7 +14,6 @@ import {
   useForm,
   type Value,
 } from '../../components/index.js';
-import { may } from '../../session/session.js';
 import { KeepMessages, linesOf, open } from './broker-form.js';
 
 const UNVERIFIED: Verifier = { type: 'noop' };

@@ -1,6 +1,14 @@
 import type { SourcePlugin, SourceState } from '@gateway/client';
-import { api, type Resource, useResource } from '../../api/index.js';
-import { byName, type Choices, FilterSelect, LinkTabs, type Tone } from '../../components/index.js';
+import {
+  api,
+  byName,
+  type Choices,
+  FilterSelect,
+  LinkTabs,
+  type Resource,
+  type Tone,
+  useResource,
+} from '../../components/index.js';
 
 const LIVE_MS = 5_000;
 

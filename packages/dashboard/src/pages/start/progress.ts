@@ -1,6 +1,5 @@
 import type { DeliveryAttempt, Endpoint, Event, EventDelivery } from '@gateway/client';
-import { api, type ReadOptions } from '../../api/index.js';
-import { capital } from '../../format/text.js';
+import { api, capital, type ReadOptions } from '../../components/index.js';
 
 export interface Progress {
   readonly endpoint: Endpoint | undefined;

@@ -1,6 +1,12 @@
-import { api, type ReadOptions, useResource } from '../../api/index.js';
-import { type Choices, FilterSelect } from '../../components/index.js';
-import { param, projectId } from '../../router/location.js';
+import {
+  api,
+  type Choices,
+  FilterSelect,
+  param,
+  projectId,
+  type ReadOptions,
+  useResource,
+} from '../../components/index.js';
 
 const MOST = 200;
 const KEPT_MS = 30_000;

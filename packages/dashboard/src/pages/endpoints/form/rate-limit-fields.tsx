@@ -1,6 +1,5 @@
 import type { Endpoint } from '@gateway/client';
-import { fieldError, Select, TextField, type Widget } from '../../../components/index.js';
-import { count } from '../../../format/number.js';
+import { count, fieldError, Select, TextField, type Widget } from '../../../components/index.js';
 
 const KINDS = {
   project: { rate_limit: null, rate_limit_duration: null },
