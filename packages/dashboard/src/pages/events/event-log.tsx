@@ -21,7 +21,7 @@ import {
   toast,
   toastError,
 } from '../../components/index.js';
-import { SourceFilter, useSourceNames } from '../sources/source-state.js';
+import { SourceFilter, useSourceNames } from '../sources/source-names.js';
 import { EventBadge } from './event-badge.js';
 
 export default function EventLog() {

@@ -13,7 +13,7 @@ import {
 } from '../../components/index.js';
 import { PreviewVerdict, usePreview } from '../preview/preview.js';
 import { readSample, useSampleChoice } from '../subscriptions/samples.js';
-import { SubscriptionTabs } from '../subscriptions/subscription.js';
+import { SubscriptionTabs } from '../subscriptions/subscription-tabs.js';
 import { FunctionEditor, type FunctionPlace, useFunctionDraft } from './function-editor.js';
 
 const EXAMPLE = `function transform(payload) {

@@ -18,7 +18,7 @@ import {
   rangeWords,
   shownRange,
 } from '../../components/index.js';
-import { SourceFilter, useSourceNames } from '../sources/source-state.js';
+import { SourceFilter, useSourceNames } from '../sources/source-names.js';
 import { reasonOf, REASONS } from './reasons.js';
 import { replayNow } from './replay.js';
 

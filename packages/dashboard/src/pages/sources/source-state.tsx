@@ -1,14 +1,5 @@
 import type { SourcePlugin, SourceState } from '@gateway/client';
-import {
-  api,
-  byName,
-  type Choices,
-  FilterSelect,
-  LinkTabs,
-  type Resource,
-  type Tone,
-  useResource,
-} from '../../components/index.js';
+import { api, LinkTabs, type Resource, type Tone, useResource } from '../../components/index.js';
 
 const LIVE_MS = 5_000;
 
@@ -54,18 +45,4 @@ export function useSourceTypes(isWanted = true): Resource<readonly SourcePlugin[
     isWanted ? 'source types' : undefined,
     async (options) => (await api().sources.listTypes(options)).content,
   );
-}
-
-/** At most 100 sources, sorted by name. */
-export function useSourceNames(): Choices {
-  const { data = [] } = useResource('sources to filter by', async (options) =>
-    byName((await api().sources.list({ perPage: 100 }, options).page()).content),
-  );
-  return data;
-}
-
-export function SourceFilter() {
-  const names = useSourceNames();
-  if (names.length === 0) return null;
-  return <FilterSelect name="source" label="Source" options={[['', 'Any source'], ...names]} />;
 }

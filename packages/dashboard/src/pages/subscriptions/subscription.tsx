@@ -5,8 +5,6 @@ import {
   Badge,
   ButtonLink,
   DeleteButton,
-  isPortal,
-  LinkTabs,
   mayManage,
   type PageProps,
   query,
@@ -17,6 +15,7 @@ import {
 } from '../../components/index.js';
 import { draftOf, fieldsOf, type SubscriptionDraft } from './subscription-draft.js';
 import { SubscriptionForm } from './subscription-form.js';
+import { SubscriptionTabs } from './subscription-tabs.js';
 
 export default function SubscriptionPage({ id }: PageProps) {
   const resource = useResource(`subscription ${id}`, (options) =>
@@ -90,14 +89,4 @@ function EditForm({ subscription }: { subscription: Subscription }) {
       }
     />
   );
-}
-
-/** The function has its own page, with an editor, except in the portal, which shows no links. */
-export function SubscriptionTabs({ id, shown }: { id: string; shown: 'settings' | 'function' }) {
-  if (isPortal.value) return null;
-  const tabs = [
-    ['settings', 'Settings', `/subscriptions/${id}`],
-    ['function', 'Function', `/subscriptions/${id}/function`],
-  ] as const;
-  return <LinkTabs label="Subscription sections" tabs={tabs} shown={shown} />;
 }
