@@ -51,7 +51,7 @@ export function SignIn() {
   );
 }
 
-export function Provider({ label, isOnly }: { label: string; isOnly: boolean }) {
+function Provider({ label, isOnly }: { label: string; isOnly: boolean }) {
   const action = useAction(leaveForProvider);
   return (
     <>
@@ -104,7 +104,7 @@ export function SignInReturn() {
   );
 }
 
-export function ForgotPassword() {
+function ForgotPassword() {
   return (
     <DialogButton kind="quiet" dialog={(close) => <ResetRequest onClose={close} />}>
       Forgot your password?
@@ -243,7 +243,7 @@ function Accept({ token, invitation: it }: { token: string; invitation: OpenInvi
 }
 
 /** The frame of pages without a session. `title` is also the title of the window. */
-export function SignedOut({
+function SignedOut({
   title,
   heading = title,
   hasBrand = false,

@@ -6,7 +6,7 @@ import { Problem, toast, toastError } from './feedback.js';
 import { textsOf } from './field.js';
 import { Button } from './layout.js';
 
-export interface Submission extends Pick<Action<[]>, 'run' | 'isRunning' | 'error'> {
+interface Submission extends Pick<Action<[]>, 'run' | 'isRunning' | 'error'> {
   /** Shown above the buttons, such as a conflict with another user. */
   readonly notice?: ComponentChildren;
 }

@@ -1,7 +1,7 @@
 import type { DeliveryAttempt } from '@gateway/client';
 import { milliseconds } from '../format/time.js';
 
-export interface FailureWords {
+interface FailureWords {
   readonly label: string;
   readonly sentence: string;
   readonly remedy: string;

@@ -1,7 +1,7 @@
 import type { Endpoint, EventDelivery } from '@gateway/client';
 
 /** A sentence, with a few words for a row in a list. */
-export interface StateWords {
+interface StateWords {
   readonly remark: string;
   readonly sentence: string;
 }

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 
 /** Such as `#invitation=<token>`. It follows links opened while the dashboard is shown. */
-export function linkToken(name: string) {
+function linkToken(name: string) {
   const read = () =>
     typeof location === 'undefined'
       ? undefined

@@ -4,7 +4,7 @@ import { Checkbox, Select, TextArea, TextField } from '../field.js';
 import { Button } from '../layout.js';
 import { type FormSchema, isLongText, kindOf, labelOf, MASK } from './schema.js';
 
-export interface SchemaFieldProps {
+interface SchemaFieldProps {
   readonly name: string;
   readonly schema: FormSchema;
   readonly value: unknown;

@@ -35,7 +35,7 @@ export const MASK = '********';
 
 const LONG_TEXT = 10_000;
 
-export type Kind =
+type Kind =
   'secret' | 'choice' | 'switch' | 'number' | 'lines' | 'long-text' | 'text' | 'group' | 'json';
 
 export function isLongText({ maxLength = 0 }: FormSchema): boolean {
@@ -135,7 +135,7 @@ function matches(schema: FormSchema | boolean, value: unknown): boolean | undefi
 }
 
 /** Requests omit empty fields, so that the server applies its defaults. */
-export function isGiven(value: unknown): boolean {
+function isGiven(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return false;
   if (Array.isArray(value)) return value.some(isGiven);
   return typeof value !== 'object' || Object.values(value).some(isGiven);

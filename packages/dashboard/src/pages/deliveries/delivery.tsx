@@ -193,7 +193,7 @@ function waiting({ endpoint_metadata: endpoint, status }: EventDelivery): string
 }
 
 /** Without authentication, which is not stored. */
-export function requestHeaders(
+function requestHeaders(
   { uid, occurred_at: occurredAt }: EventDelivery,
   { headers, data_bytes: length }: SentEvent,
   attempt: DeliveryAttempt | undefined,
@@ -210,7 +210,7 @@ export function requestHeaders(
 }
 
 /** Sends the request, unsigned. */
-export function requestCommand(
+function requestCommand(
   url: string,
   headers: Readonly<Record<string, string>>,
   body: string,

@@ -98,7 +98,7 @@ export interface HeldBack {
 }
 
 /** Undefined if the circuit breaker is closed. */
-export async function behindBreaker(endpointId: string): Promise<HeldBack | undefined> {
+async function behindBreaker(endpointId: string): Promise<HeldBack | undefined> {
   const { uid, name, circuit_breaker: breaker } = await api().endpoints.get(endpointId);
   return breaker && breaker.state !== 'closed'
     ? { endpoint_id: uid, endpoint_name: name, until: breaker.until }

@@ -84,7 +84,7 @@ export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {
 const LIVE_MS = 500;
 const TEST_TYPE = 'gateway.test';
 
-export function TestEvent({
+function TestEvent({
   endpoint: { uid, name, status },
   onClose,
 }: {

@@ -14,7 +14,7 @@ export interface Attempts {
   readonly failure: number;
 }
 
-export interface EndpointState {
+interface EndpointState {
   readonly label: string;
   readonly tone: Tone;
   readonly sentence: string;

@@ -105,7 +105,7 @@ export function EventTypeForm({
 }
 
 /** Schema and example are JSON text. */
-export const newEventType = { name: '', description: '', schema: '', example: '' };
+const newEventType = { name: '', description: '', schema: '', example: '' };
 export type EventTypeDraft = typeof newEventType;
 
 const textOf = (value: unknown) => (value === null ? '' : JSON.stringify(value, null, 2));

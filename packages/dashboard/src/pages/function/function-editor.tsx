@@ -113,7 +113,7 @@ export interface FunctionPlace<It extends Versioned> {
   readonly saved: string;
 }
 
-export interface FunctionDraft {
+interface FunctionDraft {
   readonly text: string;
   /** Changes when the text is replaced other than by typing. */
   readonly revision: number;

@@ -166,13 +166,7 @@ function AddShard({ onClose }: { onClose: () => void }) {
 }
 
 /** Empty fields are omitted. */
-export function shardOf({
-  name,
-  schema,
-  host,
-  port,
-  ...optional
-}: Readonly<typeof EMPTY>): CreateShard {
+function shardOf({ name, schema, host, port, ...optional }: Readonly<typeof EMPTY>): CreateShard {
   const { username, database, ...others } = optional;
   return {
     name: name.trim(),
@@ -186,13 +180,7 @@ export function shardOf({
 /** The choice of a project that the session does not list, such as one of another organisation. */
 const BY_ID = 'by ID';
 
-export function MoveProject({
-  shards,
-  onClose,
-}: {
-  shards: readonly Shard[];
-  onClose: () => void;
-}) {
+function MoveProject({ shards, onClose }: { shards: readonly Shard[]; onClose: () => void }) {
   const form = useForm({ chosen: '', typed: '', to: '' }, async () => {
     await api(id).shards.moveProject(to);
     toast(

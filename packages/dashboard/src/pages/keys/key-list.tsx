@@ -150,15 +150,7 @@ export function NewKey({
   );
 }
 
-export function EditKey({
-  ring,
-  row,
-  onClose,
-}: {
-  ring: KeyRing;
-  row: PersonalKey;
-  onClose: () => void;
-}) {
+function EditKey({ ring, row, onClose }: { ring: KeyRing; row: PersonalKey; onClose: () => void }) {
   const form = useForm(draftOf(row), async (values) => {
     await ring.update(row.uid, fieldsOf(values));
     toast(`${row.name} was changed.`);

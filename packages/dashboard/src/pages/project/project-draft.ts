@@ -1,7 +1,7 @@
 import type { ChangedProject, Project } from '@gateway/client';
 import { typedNumber } from '../../components/index.js';
 
-/** What the form shows for unset fields, by their paths in the configuration. */
+/** The form's values of unset fields, by their paths in the configuration. */
 const UNSET = {
   'strategy.type': 'exponential',
   'strategy.retry_count': 10,
@@ -30,14 +30,13 @@ export type ProjectDraft = Readonly<
   Record<ConfigPath | 'name' | 'limitKind' | 'breakerKind', string>
 >;
 
-type Config = NonNullable<ChangedProject['config']>;
-
 export function draftOf({ name, config }: Project): ProjectDraft {
-  const stored = config as Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>>;
+  type Stored = Readonly<Record<string, unknown>> | undefined;
   const fields = Object.entries(UNSET).map(([path, unset]) => {
     const [group = '', field] = path.split('.');
-    const value = field ? stored[group]?.[field] : stored[group];
-    return [path, String(value ?? unset ?? '')];
+    const stored = (config as Stored)?.[group];
+    const value = field ? (stored as Stored)?.[field] : stored;
+    return [path, String((value as string | number | null | undefined) ?? unset ?? '')];
   });
   return {
     ...(Object.fromEntries(fields) as Record<ConfigPath, string>),
@@ -48,7 +47,7 @@ export function draftOf({ name, config }: Project): ProjectDraft {
 }
 
 /** The whole configuration of a project, for the API. */
-export function configOf(draft: ProjectDraft): Config {
+export function configOf(draft: ProjectDraft): NonNullable<ChangedProject['config']> {
   const { limitKind, breakerKind, disable_after_days: disable } = draft;
   const group = (name: string) => {
     const paths = (Object.keys(UNSET) as ConfigPath[]).filter((path) =>
@@ -67,5 +66,5 @@ export function configOf(draft: ProjectDraft): Config {
     retention: draft['retention.days'].trim() === '' ? null : group('retention'),
     disable_after_days: disable.trim() === '' ? null : typedNumber(disable),
     unknown_event_types: draft.unknown_event_types,
-  } as Config;
+  } as ReturnType<typeof configOf>;
 }

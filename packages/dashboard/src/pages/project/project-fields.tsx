@@ -1,4 +1,5 @@
 import { type FormState, Select, TextField } from '../../components/index.js';
+import { BACKOFFS, RetryNumbers } from '../endpoints/form/retry-fields.js';
 import type { ConfigPath, ProjectDraft } from './project-draft.js';
 
 export function ProjectFields({ values, text }: Pick<FormState<ProjectDraft>, 'values' | 'text'>) {
@@ -9,26 +10,8 @@ export function ProjectFields({ values, text }: Pick<FormState<ProjectDraft>, 'v
       <TextField label="Name" isRequired {...text('name')} />
       <fieldset class="field-group">
         <legend>Default retries</legend>
-        <Select
-          label="Backoff"
-          options={[
-            ['exponential', 'Exponential: each wait doubles'],
-            ['linear', 'Linear: the same wait each time'],
-          ]}
-          {...config('strategy.type')}
-        />
-        <div class="field-row">
-          <TextField label="Number of retries" {...number('strategy.retry_count')} />
-          <TextField
-            label={
-              values['strategy.type'] === 'linear' ? 'Wait in seconds' : 'First wait in seconds'
-            }
-            {...number('strategy.duration')}
-          />
-          {values['strategy.type'] === 'exponential' && (
-            <TextField label="Longest wait in seconds" {...number('strategy.max_seconds')} />
-          )}
-        </div>
+        <Select label="Backoff" options={BACKOFFS} {...config('strategy.type')} />
+        <RetryNumbers type={values['strategy.type']} field={(name) => number(`strategy.${name}`)} />
       </fieldset>
       <fieldset class="field-group">
         <legend>Endpoint limits</legend>

@@ -86,7 +86,7 @@ function summaryOf(fields: readonly (readonly [string, FormSchema])[]): string {
 }
 
 /** The key's field appears once there is a certificate. An empty field keeps a stored key. */
-export const CertificateFields: Widget = ({ schema, value, onChange, stored, error }) => {
+const CertificateFields: Widget = ({ schema, value, onChange, stored, error }) => {
   const { client_cert: cert = '', client_key: key } = (value['mtls_client_cert'] ?? {}) as Value;
   const isStored = Boolean(stored?.['mtls_client_cert']);
   const change = (fields: Value) => onChange({ ...value, mtls_client_cert: fields });

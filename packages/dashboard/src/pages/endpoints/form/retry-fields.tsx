@@ -1,11 +1,11 @@
 import type { Endpoint } from '@gateway/client';
 import { count, fieldError, Select, TextField, type Widget } from '../../../components/index.js';
 
-const RETRIES = [
-  ['', 'Project default'],
+export const BACKOFFS = [
   ['exponential', 'Exponential: each wait doubles'],
   ['linear', 'Linear: the same wait each time'],
 ] as const;
+const RETRIES = [['', 'Project default'], ...BACKOFFS] as const;
 const DEFAULT = { duration: 10, retry_count: 10, max_seconds: 7200 };
 
 type RetryStrategy = NonNullable<Endpoint['strategy']>;
@@ -13,7 +13,7 @@ type RetryStrategy = NonNullable<Endpoint['strategy']>;
 export const RetryFields: Widget = ({ value, onChange, error }) => {
   const strategy = (value['strategy'] ?? undefined) as RetryStrategy | undefined;
   const change = (next: object | null) => onChange({ ...value, strategy: next });
-  const number = (name: keyof typeof DEFAULT) => ({
+  const number = (name: NumberName) => ({
     type: 'number' as const,
     value: String(strategy?.[name] ?? ''),
     onChange: (typed: string) => change({ ...strategy, [name]: typed }),
@@ -32,21 +32,33 @@ export const RetryFields: Widget = ({ value, onChange, error }) => {
         }}
         error={fieldError(error, 'strategy')}
       />
-      {strategy && (
-        <div class="field-row">
-          <TextField label="Number of retries" {...number('retry_count')} />
-          <TextField
-            label={strategy.type === 'linear' ? 'Wait in seconds' : 'First wait in seconds'}
-            {...number('duration')}
-          />
-          {strategy.type === 'exponential' && (
-            <TextField label="Longest wait in seconds" {...number('max_seconds')} />
-          )}
-        </div>
-      )}
+      {strategy && <RetryNumbers type={strategy.type} field={number} />}
     </>
   );
 };
+
+type NumberName = keyof typeof DEFAULT;
+
+/** How often and when requests are retried. `field` wires a number to its value. */
+export function RetryNumbers({
+  type,
+  field,
+}: {
+  type: string;
+  field: (name: NumberName) => Omit<Parameters<typeof TextField>[0], 'label'>;
+}) {
+  const isExponential = type === 'exponential';
+  return (
+    <div class="field-row">
+      <TextField label="Number of retries" {...field('retry_count')} />
+      <TextField
+        label={isExponential ? 'First wait in seconds' : 'Wait in seconds'}
+        {...field('duration')}
+      />
+      {isExponential && <TextField label="Longest wait in seconds" {...field('max_seconds')} />}
+    </div>
+  );
+}
 
 /** Such as `3, every 10 s`. Undefined if the project's strategy applies. */
 export function retryWords(strategy: RetryStrategy | null): string | undefined {
