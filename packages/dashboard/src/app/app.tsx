@@ -1,15 +1,8 @@
 import { useEffect } from 'preact/hooks';
-import {
-  isPortal,
-  path,
-  Problem,
-  readProjects,
-  readSession,
-  session,
-  sessionProblem,
-  Toasts,
-} from '../components/index.js';
+import { Problem, Toasts } from '../components/index.js';
+import { isPortal, path } from '../router/location.js';
 import { invitationLink, resetLink } from '../session/link-token.js';
+import { readProjects, readSession, session, sessionProblem } from '../session/session.js';
 import { PortalApp } from './portal.js';
 import { Shell } from './shell.js';
 import {

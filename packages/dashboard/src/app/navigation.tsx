@@ -1,19 +1,13 @@
 import { signal } from '@preact/signals';
+import { Dialog, shortcuts, useShortcuts } from '../components/index.js';
+import { href, isPortal, navigate, path, projectId } from '../router/location.js';
+import type { PageRoute } from '../router/route.js';
 import {
-  Dialog,
-  href,
-  isPortal,
-  navigate,
-  type PageRoute,
-  path,
   preferredProject,
-  projectId,
   projects,
   projectsProblem,
   rememberedProject,
-  shortcuts,
-  useShortcuts,
-} from '../components/index.js';
+} from '../session/session.js';
 
 /** By the job that a page serves, in the menu's order, with the last part of the pages' paths. */
 const GROUPS: readonly (readonly [name: string, pages: readonly string[]])[] = [

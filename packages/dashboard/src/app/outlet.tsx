@@ -1,19 +1,8 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import {
-  ButtonLink,
-  Empty,
-  href,
-  isPortal,
-  Loading,
-  match,
-  Page,
-  type PageProps,
-  type PageRoute,
-  path,
-  Problem,
-  projectHref,
-} from '../components/index.js';
+import { ButtonLink, Empty, Loading, Page, Problem } from '../components/index.js';
+import { href, isPortal, path, projectHref } from '../router/location.js';
+import { match, type PageProps, type PageRoute } from '../router/route.js';
 import { storeOf } from '../router/storage.js';
 
 type LoadedPage = { readonly route: PageRoute } & (

@@ -1,13 +1,6 @@
 import { useEffect } from 'preact/hooks';
-import {
-  Loading,
-  navigate,
-  Page,
-  path,
-  Problem,
-  projectPath,
-  Toasts,
-} from '../components/index.js';
+import { Loading, Page, Problem, Toasts } from '../components/index.js';
+import { navigate, path, projectPath } from '../router/location.js';
 import { followLinks, openPortal, portal, portalProblem } from '../session/portal.js';
 import { Help, Navigation } from './navigation.js';
 import { Outlet } from './outlet.js';

@@ -1,4 +1,6 @@
-import { isPortal, may, type PageRoute, session } from '../components/index.js';
+import { isPortal } from '../router/location.js';
+import type { PageRoute } from '../router/route.js';
+import { may, session } from '../session/session.js';
 
 /** With its navigation label and the key that opens it after `g`. */
 type PageEntry = readonly [

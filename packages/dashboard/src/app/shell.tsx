@@ -1,28 +1,26 @@
 import { useEffect, useId, useState } from 'preact/hooks';
+import { outage } from '../api/index.js';
 import {
   Button,
   ButtonLink,
-  href,
   Loading,
-  may,
-  navigate,
   Options,
-  outage,
   Page,
-  path,
-  preferredProject,
   Problem,
-  projectId,
+  Toasts,
+} from '../components/index.js';
+import { rowTime } from '../format/time.js';
+import { href, navigate, path, projectId, root } from '../router/location.js';
+import {
+  may,
+  preferredProject,
   projects,
   projectsProblem,
   readProjects,
   rememberProject,
-  root,
-  rowTime,
   session,
   signOut,
-  Toasts,
-} from '../components/index.js';
+} from '../session/session.js';
 import { brandName, chooseTheme, type Theme, theme } from '../session/theme.js';
 import { Help, isHelpShown, Navigation } from './navigation.js';
 import { Outlet } from './outlet.js';

@@ -1,30 +1,29 @@
 import type { OpenInvitation, SignInMethods } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { accountApi, useAction, useResource } from '../api/index.js';
 import {
-  accountApi,
-  begin,
   Button,
   ButtonLink,
   DialogButton,
   Form,
   FormDialog,
-  href,
-  leaveForProvider,
   Loaded,
   Loading,
-  navigate,
   Problem,
+  TextField,
+  toast,
+  useForm,
+} from '../components/index.js';
+import { href, navigate } from '../router/location.js';
+import { invitationLink, resetLink } from '../session/link-token.js';
+import {
+  begin,
+  leaveForProvider,
   returnFromProvider,
   session,
   signIn,
-  TextField,
-  toast,
-  useAction,
-  useForm,
-  useResource,
-} from '../components/index.js';
-import { invitationLink, resetLink } from '../session/link-token.js';
+} from '../session/session.js';
 import { brandName } from '../session/theme.js';
 
 export function SignIn() {

@@ -1,13 +1,3 @@
-/** All that pages are made of: components, and what they say, read and navigate with. */
-export * from '../api/index.js';
-export * from '../format/exact-json.js';
-export * from '../format/json.js';
-export * from '../format/number.js';
-export * from '../format/text.js';
-export * from '../format/time.js';
-export * from '../router/location.js';
-export * from '../router/route.js';
-export * from '../session/session.js';
 export * from './edit.js';
 export * from './data.js';
 export * from './feedback.js';

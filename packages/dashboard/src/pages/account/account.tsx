@@ -1,5 +1,7 @@
 import type { PersonalKey } from '@gateway/client';
-import { accountApi, DialogButton, Page, Panel, session, useList } from '../../components/index.js';
+import { accountApi, useList } from '../../api/index.js';
+import { DialogButton, Page, Panel } from '../../components/index.js';
+import { session } from '../../session/session.js';
 import { KeyList, NewKey } from '../keys/key-list.js';
 import { ALL_RESOURCES, type KeyRing, ROLES } from '../keys/key-ring.js';
 import { Password, Profile } from './forms.js';

@@ -1,13 +1,6 @@
-import {
-  accountApi,
-  Form,
-  Panel,
-  readSession,
-  session,
-  TextField,
-  toast,
-  useForm,
-} from '../../components/index.js';
+import { accountApi } from '../../api/index.js';
+import { Form, Panel, TextField, toast, useForm } from '../../components/index.js';
+import { readSession, session } from '../../session/session.js';
 
 export function Profile() {
   const user = session.value?.user;

@@ -1,16 +1,15 @@
 import type { PersonalKey } from '@gateway/client';
+import { accountApi, useList } from '../../api/index.js';
 import {
-  accountApi,
   Badge,
+  type TableColumns,
   ConfirmButton,
   Paged,
   Panel,
-  session,
   Table,
-  type TableColumns,
   timeCell,
-  useList,
 } from '../../components/index.js';
+import { session } from '../../session/session.js';
 import { stateOf } from '../keys/key-ring.js';
 
 export function Sessions() {

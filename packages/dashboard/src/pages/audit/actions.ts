@@ -1,5 +1,5 @@
 import type { AuditEntry } from '@gateway/client';
-import { own } from '../../components/index.js';
+import { own } from '../../format/text.js';
 
 export const RESOURCES: Readonly<
   Record<string, { readonly word: string; readonly page?: string }>

@@ -1,24 +1,19 @@
 import type { AuditEntry } from '@gateway/client';
 import { useRef } from 'preact/hooks';
+import { accountApi, given, useList, useResource } from '../../api/index.js';
 import {
-  accountApi,
   byName,
   Empty,
   FilterBar,
   FilterSelect,
-  given,
   isOpenEnded,
-  may,
   Page,
   Paged,
-  param,
-  projects,
-  query,
   shownRange,
-  useList,
-  useResource,
   useRowKeys,
 } from '../../components/index.js';
+import { param, query } from '../../router/location.js';
+import { may, projects } from '../../session/session.js';
 import { nameOf } from '../people/members.js';
 import {
   OrganisationSwitch,

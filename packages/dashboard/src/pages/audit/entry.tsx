@@ -2,16 +2,15 @@ import type { AuditEntry } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import {
   Button,
+  type TableColumns,
   Copyable,
   Facts,
   FullTime,
-  href,
-  projects,
-  setQuery,
   Table,
-  type TableColumns,
   Time,
 } from '../../components/index.js';
+import { href, setQuery } from '../../router/location.js';
+import { projects } from '../../session/session.js';
 import { actionWords, pageOf, resourceName } from './actions.js';
 
 const ACTORS = {

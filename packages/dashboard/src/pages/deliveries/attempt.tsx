@@ -1,18 +1,10 @@
 import type { DeliveryAttempt } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import {
-  Badge,
-  Code,
-  headerLines,
-  isPortal,
-  localTime,
-  milliseconds,
-  Select,
-  Table,
-  type TableColumns,
-  Time,
-} from '../../components/index.js';
+import { Badge, Code, Select, Table, type TableColumns, Time } from '../../components/index.js';
+import { headerLines } from '../../format/json.js';
+import { localTime, milliseconds } from '../../format/time.js';
 import { failureWords } from '../../portal/attempts.js';
+import { isPortal } from '../../router/location.js';
 
 /** Such as `200` or `connection refused`. */
 export function answerOf(attempt: DeliveryAttempt): string {

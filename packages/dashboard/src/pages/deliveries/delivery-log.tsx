@@ -1,31 +1,27 @@
 import type { EventDelivery } from '@gateway/client';
 import { useState } from 'preact/hooks';
+import { api, given, type ListQuery } from '../../api/index.js';
 import {
-  api,
   Badge,
   BatchButton,
   ButtonLink,
   closedRange,
   FilterSelect,
-  given,
-  isPortal,
   Link,
   ListPage,
-  type ListQuery,
   type LogColumn,
-  maySend,
   messageTime,
-  milliseconds,
-  param,
   rangeWords,
-  rowTime,
   type Search,
   searchOf,
   shownRange,
   Time,
 } from '../../components/index.js';
+import { milliseconds, rowTime } from '../../format/time.js';
 import { failureLabel } from '../../portal/attempts.js';
 import { deliveryWords } from '../../portal/states.js';
+import { isPortal, param } from '../../router/location.js';
+import { maySend } from '../../session/session.js';
 import { EndpointFilter } from '../subscriptions/endpoint-names.js';
 import { BreakerNote, type HeldBack, resendNow } from './resend.js';
 

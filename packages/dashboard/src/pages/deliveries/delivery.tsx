@@ -1,24 +1,23 @@
 import type { DeliveryAttempt, EventDelivery, SentEvent } from '@gateway/client';
+import { api, useResource } from '../../api/index.js';
 import {
-  api,
   Badge,
-  bytes,
   Code,
   Copyable,
   Facts,
   FullTime,
-  headerLines,
-  isPortal,
   Link,
   Loaded,
-  type PageProps,
   Panel,
   Payload,
   ResourcePage,
   Tree,
-  useResource,
 } from '../../components/index.js';
+import { headerLines } from '../../format/json.js';
+import { bytes } from '../../format/number.js';
 import { deliveryWords } from '../../portal/states.js';
+import { isPortal } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
 import { shellQuoted } from '../event-types/event-command.js';
 import { Attempt, Comparison } from './attempt.js';
 import { ResendButton } from './resend.js';

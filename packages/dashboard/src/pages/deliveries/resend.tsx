@@ -1,19 +1,17 @@
 import type { EventDelivery } from '@gateway/client';
 import { useState } from 'preact/hooks';
+import { api, useAction } from '../../api/index.js';
 import {
   ActionButton,
-  api,
   Button,
   FormDialog,
-  isPortal,
-  mayManage,
-  maySend,
   Problem,
   Time,
   toast,
   toastError,
-  useAction,
 } from '../../components/index.js';
+import { isPortal } from '../../router/location.js';
+import { mayManage, maySend } from '../../session/session.js';
 
 const isWaiting = ({ status }: EventDelivery) => status === 'retry' || status === 'scheduled';
 

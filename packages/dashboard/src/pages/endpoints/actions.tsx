@@ -5,9 +5,9 @@ import {
   GatewayApiError,
 } from '@gateway/client';
 import { useId, useState } from 'preact/hooks';
+import { api, type ReadOptions, useAction, useDraft, useResource } from '../../api/index.js';
 import {
   ActionButton,
-  api,
   Badge,
   Button,
   Code,
@@ -15,21 +15,14 @@ import {
   Dialog,
   Field,
   fieldError,
-  isPortal,
   Link,
-  mayManage,
-  maySend,
-  milliseconds,
-  objectOf,
   Problem,
-  query,
-  type ReadOptions,
-  setQuery,
   TextArea,
-  useAction,
-  useDraft,
-  useResource,
 } from '../../components/index.js';
+import { objectOf } from '../../format/json.js';
+import { milliseconds } from '../../format/time.js';
+import { isPortal, query, setQuery } from '../../router/location.js';
+import { mayManage, maySend } from '../../session/session.js';
 import { answerOf, OwnerProblem } from '../deliveries/attempt.js';
 
 export function EndpointActions({ endpoint }: { endpoint: Endpoint }) {

@@ -1,24 +1,18 @@
 import type { Endpoint } from '@gateway/client';
+import { api, given, type ListQuery, type PageQuery, type ReadOptions } from '../../api/index.js';
 import {
   anyOf,
-  api,
   Badge,
-  compact,
   FilterSelect,
-  given,
-  isPortal,
   ListPage,
-  type ListQuery,
   type LogColumn,
-  mayManage,
   Muted,
-  type PageQuery,
-  param,
-  percent,
-  type ReadOptions,
   Time,
 } from '../../components/index.js';
-import { type Attempts, attemptsOf, shareOf, stateOf } from './state.js';
+import { compact, percent } from '../../format/number.js';
+import { isPortal, param } from '../../router/location.js';
+import { mayManage } from '../../session/session.js';
+import { attemptsOf, shareOf, stateOf, type Attempts } from './state.js';
 
 /** API states of the circuit breaker, joined with commas. */
 const BREAKERS = [

@@ -1,22 +1,21 @@
 import type { Endpoint } from '@gateway/client';
 import { useState } from 'preact/hooks';
+import { api, useAction } from '../../api/index.js';
 import {
-  api,
   ButtonLink,
   Form,
-  isPortal,
   Link,
   NewSecret,
   Page,
   Panel,
   Problem,
   TextField,
-  useAction,
   type Value,
 } from '../../components/index.js';
+import { isPortal } from '../../router/location.js';
 import { typesOf } from '../subscriptions/subscription-draft.js';
-import { EndpointFields, fieldsOf } from './form/endpoint-fields.js';
 import { VerifySample } from './verify.js';
+import { EndpointFields, fieldsOf } from './form/endpoint-fields.js';
 
 interface Created {
   readonly endpoint: Endpoint;

@@ -1,21 +1,20 @@
 import type { Endpoint, Subscription } from '@gateway/client';
+import { api, useResource } from '../../api/index.js';
 import {
   ActionButton,
-  api,
   Badge,
   ButtonLink,
-  isPortal,
   Link,
   Loaded,
-  mayManage,
-  type PageProps,
   Panel,
   ResourcePage,
   Table,
   type TableColumns,
   Time,
-  useResource,
 } from '../../components/index.js';
+import { isPortal } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
+import { mayManage } from '../../session/session.js';
 import { CLOSED } from '../deliveries/resend.js';
 import { filterWords } from '../subscriptions/subscription-draft.js';
 import { EndpointActions } from './actions.js';

@@ -1,21 +1,12 @@
 import type { DeliveryAttempt, EventDelivery } from '@gateway/client';
+import { api, useResource } from '../../api/index.js';
 import { type Line, TimeChart } from '../../components/chart.js';
-import {
-  api,
-  capital,
-  count,
-  FilterSelect,
-  isPortal,
-  Link,
-  Loaded,
-  Panel,
-  projectHref,
-  query,
-  Time,
-  useResource,
-} from '../../components/index.js';
+import { FilterSelect, Link, Loaded, Panel, Time } from '../../components/index.js';
+import { count } from '../../format/number.js';
+import { capital } from '../../format/text.js';
 import { failureWords } from '../../portal/attempts.js';
 import { deliveryWords } from '../../portal/states.js';
+import { isPortal, projectHref, query } from '../../router/location.js';
 import { readActivity, type Steps } from '../overview/activity.js';
 import { acceptedWords, type Attempts } from './state.js';
 

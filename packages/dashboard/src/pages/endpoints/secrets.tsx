@@ -1,21 +1,20 @@
 import type { Endpoint } from '@gateway/client';
 import { useState } from 'preact/hooks';
+import { api, given } from '../../api/index.js';
 import {
-  api,
   Button,
+  type TableColumns,
   DialogButton,
   FormDialog,
-  given,
-  mayManage,
   NewSecret,
   Panel,
   Select,
   Table,
-  type TableColumns,
   TextField,
   Time,
   useForm,
 } from '../../components/index.js';
+import { mayManage } from '../../session/session.js';
 import { VerifySample } from './verify.js';
 
 type Secret = Endpoint['secrets'][number];

@@ -1,27 +1,24 @@
 import type { ChangedEndpoint, Endpoint } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
+import { api } from '../../api/index.js';
 import {
-  api,
   Button,
   changeFacts,
   Copyable,
-  count,
   Facts,
   Form,
   type FormSchema,
-  isPortal,
   labelOf,
   Link,
-  may,
-  mayManage,
   Panel,
-  query,
-  setQuery,
   Time,
   toast,
   useEdit,
   type Value,
 } from '../../components/index.js';
+import { count } from '../../format/number.js';
+import { isPortal, query, setQuery } from '../../router/location.js';
+import { may, mayManage } from '../../session/session.js';
 import { authenticationWords } from './form/authentication-fields.js';
 import { endpointFields, EndpointFields, fieldsOf } from './form/endpoint-fields.js';
 import { limitWords } from './form/rate-limit-fields.js';

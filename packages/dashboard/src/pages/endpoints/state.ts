@@ -1,13 +1,9 @@
 import type { Endpoint } from '@gateway/client';
-import {
-  api,
-  compact,
-  isPortal,
-  percent,
-  type ReadOptions,
-  type Tone,
-} from '../../components/index.js';
+import { api, type ReadOptions } from '../../api/index.js';
+import type { Tone } from '../../components/index.js';
+import { compact, percent } from '../../format/number.js';
 import { inactiveSentence } from '../../portal/states.js';
+import { isPortal } from '../../router/location.js';
 
 export interface Attempts {
   readonly success: number;

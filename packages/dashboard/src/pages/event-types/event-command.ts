@@ -1,4 +1,4 @@
-import { projectId, root } from '../../components/index.js';
+import { projectId, root } from '../../router/location.js';
 
 /** Uses the API key in `GATEWAY_KEY`. */
 export function eventCommand(

@@ -1,21 +1,20 @@
 import type { ChangedEventType, EventType } from '@gateway/client';
+import { api } from '../../api/index.js';
 import {
-  api,
   ButtonLink,
   errorBelow,
   Form,
   type FormProps,
   type FormState,
-  navigate,
   Page,
   Panel,
-  projectPath,
   TextArea,
   TextField,
   toast,
   useForm,
-  valueOf,
 } from '../../components/index.js';
+import { valueOf } from '../../format/json.js';
+import { navigate, projectPath } from '../../router/location.js';
 import { SchemaTable } from './schema-table.js';
 
 export default function EventTypeNew() {

@@ -1,27 +1,24 @@
 import type { EventType, ImportedEventTypes } from '@gateway/client';
 import { useState } from 'preact/hooks';
+import { api, given } from '../../api/index.js';
 import {
-  api,
   Badge,
   Button,
-  count,
   DialogButton,
   Field,
   FormDialog,
-  given,
-  isPortal,
   Link,
   ListPage,
   type LogColumn,
-  may,
   Muted,
-  objectOf,
-  param,
-  projectHref,
   TextArea,
   timeCell,
   useForm,
 } from '../../components/index.js';
+import { objectOf } from '../../format/json.js';
+import { count } from '../../format/number.js';
+import { isPortal, param, projectHref } from '../../router/location.js';
+import { may } from '../../session/session.js';
 import { pathOf } from './event-type-form.js';
 
 export default function EventTypeList() {

@@ -1,28 +1,23 @@
 import { type ChangedEventType, type EventType, GatewayApiError } from '@gateway/client';
+import { api, type ReadOptions, useResource } from '../../api/index.js';
 import {
   ActionButton,
-  api,
   Badge,
   Button,
   ButtonLink,
   Code,
   Empty,
-  isPortal,
-  may,
-  mayManage,
-  type PageProps,
   Panel,
-  query,
-  type ReadOptions,
   ResourcePage,
-  setQuery,
   Time,
   toast,
   useEdit,
-  useResource,
 } from '../../components/index.js';
+import { isPortal, query, setQuery } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
+import { may, mayManage } from '../../session/session.js';
 import { eventCommand } from './event-command.js';
-import { draftOf, type EventTypeDraft, EventTypeForm, fieldsOf } from './event-type-form.js';
+import { draftOf, EventTypeForm, fieldsOf, type EventTypeDraft } from './event-type-form.js';
 import { SchemaTable } from './schema-table.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -1,4 +1,6 @@
-import { type JsonObject, own, Table, type TableColumns } from '../../components/index.js';
+import { type TableColumns, Table } from '../../components/index.js';
+import type { JsonObject } from '../../format/json.js';
+import { own } from '../../format/text.js';
 
 export function SchemaTable({ schema }: { schema: unknown }) {
   const rows = schemaRows(schema);

@@ -1,26 +1,24 @@
 import type { Event } from '@gateway/client';
+import { api, given, type ListQuery } from '../../api/index.js';
 import {
-  api,
   BatchButton,
   ButtonLink,
-  bytes,
   closedRange,
   FilterSelect,
-  given,
   ListPage,
-  type ListQuery,
   type LogColumn,
-  may,
   messageTime,
   Muted,
-  own,
-  param,
   rangeWords,
   searchOf,
   shownRange,
   toast,
   toastError,
 } from '../../components/index.js';
+import { bytes } from '../../format/number.js';
+import { own } from '../../format/text.js';
+import { param } from '../../router/location.js';
+import { may } from '../../session/session.js';
 import { SourceFilter, useSourceNames } from '../sources/source-names.js';
 import { EventBadge } from './event-badge.js';
 

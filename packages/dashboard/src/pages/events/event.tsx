@@ -1,27 +1,26 @@
 import type { Event, EventExplanation } from '@gateway/client';
+import { api, useResource } from '../../api/index.js';
 import {
   ActionButton,
-  api,
   Badge,
-  bytes,
-  capital,
   Code,
   Copyable,
   Facts,
   FullTime,
-  headerLines,
   Link,
   Loaded,
-  may,
-  type PageProps,
   Panel,
   Payload,
   ResourcePage,
   Tabs,
   tabValue,
   Tree,
-  useResource,
 } from '../../components/index.js';
+import { headerLines } from '../../format/json.js';
+import { bytes } from '../../format/number.js';
+import { capital } from '../../format/text.js';
+import type { PageProps } from '../../router/route.js';
+import { may } from '../../session/session.js';
 import { eventCommand } from '../event-types/event-command.js';
 import { BytesAs, FORMS } from '../preview/bytes.js';
 import { EventBadge } from './event-badge.js';

@@ -1,15 +1,10 @@
 import type { EventExplanation } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
-import {
-  Badge,
-  bytes,
-  capital,
-  count,
-  Link,
-  may,
-  milliseconds,
-  Time,
-} from '../../components/index.js';
+import { Badge, Link, Time } from '../../components/index.js';
+import { bytes, count } from '../../format/number.js';
+import { capital } from '../../format/text.js';
+import { milliseconds } from '../../format/time.js';
+import { may } from '../../session/session.js';
 
 interface Moment {
   readonly at: string;

@@ -1,19 +1,9 @@
 import type { CallOptions } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import {
-  type Action,
-  Button,
-  Code,
-  ifMatch,
-  isStale,
-  may,
-  Panel,
-  Problem,
-  toast,
-  useAction,
-  type Versioned,
-} from '../../components/index.js';
+import { type Action, ifMatch, isStale, useAction, type Versioned } from '../../api/index.js';
+import { Button, Code, Panel, Problem, toast } from '../../components/index.js';
+import { may } from '../../session/session.js';
 import type { PreviewState } from '../preview/preview.js';
 import { CodeEditor } from './code-editor.js';
 

@@ -1,20 +1,10 @@
 import type { Event, FunctionTest, QuarantinedMessage, Source } from '@gateway/client';
 import { useEffect, useState } from 'preact/hooks';
-import {
-  api,
-  Link,
-  may,
-  type PageProps,
-  param,
-  Problem,
-  query,
-  type ReadOptions,
-  ResourcePage,
-  Select,
-  setQuery,
-  TextArea,
-  useResource,
-} from '../../components/index.js';
+import { api, type ReadOptions, useResource } from '../../api/index.js';
+import { Link, Problem, ResourcePage, Select, TextArea } from '../../components/index.js';
+import { param, query, setQuery } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
+import { may } from '../../session/session.js';
 import { textOf } from '../preview/bytes.js';
 import { PreviewResult, usePreview } from '../preview/preview.js';
 import { reasonOf } from '../quarantine/reasons.js';

@@ -1,16 +1,11 @@
 import type { Subscription } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import {
-  api,
-  Code,
-  may,
-  objectOf,
-  type PageProps,
-  param,
-  ResourcePage,
-  TextArea,
-  useResource,
-} from '../../components/index.js';
+import { api, useResource } from '../../api/index.js';
+import { Code, ResourcePage, TextArea } from '../../components/index.js';
+import { objectOf } from '../../format/json.js';
+import { param } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
+import { may } from '../../session/session.js';
 import { PreviewVerdict, usePreview } from '../preview/preview.js';
 import { readSample, useSampleChoice } from '../subscriptions/samples.js';
 import { SubscriptionTabs } from '../subscriptions/subscription-tabs.js';

@@ -1,16 +1,15 @@
 import type { InstanceFeatureFlag, InstanceLicense, InstancePlugin } from '@gateway/client';
+import { accountApi, useResource } from '../../api/index.js';
 import {
-  accountApi,
   Badge,
-  capital,
+  type TableColumns,
   Facts,
   FullTime,
   Loaded,
   Panel,
   Table,
-  type TableColumns,
-  useResource,
 } from '../../components/index.js';
+import { capital } from '../../format/text.js';
 
 export function Extensions() {
   const all = useResource('instance extensions', async (options) => {

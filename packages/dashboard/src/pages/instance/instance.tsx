@@ -1,21 +1,20 @@
 import type { InstanceHealth } from '@gateway/client';
+import { accountApi, useResource } from '../../api/index.js';
 import {
-  accountApi,
   Badge,
-  capital,
   Empty,
   Loaded,
   Page,
   Panel,
-  session,
   Table,
   type TableColumns,
   Tabs,
   tabValue,
   Time,
   timeCell,
-  useResource,
 } from '../../components/index.js';
+import { capital } from '../../format/text.js';
+import { session } from '../../session/session.js';
 import { Extensions } from './extensions.js';
 import { Settings } from './settings.js';
 import { Shards } from './shards.js';

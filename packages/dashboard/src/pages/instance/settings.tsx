@@ -1,20 +1,17 @@
 import type { InstanceSetting } from '@gateway/client';
 import { useRef, useState } from 'preact/hooks';
+import { accountApi, useResource } from '../../api/index.js';
 import {
-  accountApi,
   Checkbox,
-  count,
+  type TableColumns,
   Description,
   Empty,
   Loaded,
-  param,
-  query,
-  setQuery,
   Table,
-  type TableColumns,
-  useResource,
   useShortcuts,
 } from '../../components/index.js';
+import { count } from '../../format/number.js';
+import { param, query, setQuery } from '../../router/location.js';
 
 export function Settings() {
   const settings = useResource(

@@ -1,31 +1,26 @@
 import type { CreateShard, Move, Shard } from '@gateway/client';
+import { accountApi, api, given, useResource } from '../../api/index.js';
 import {
-  accountApi,
   ActionButton,
-  api,
   Badge,
   byName,
-  capital,
   ConfirmButton,
-  count,
   DialogButton,
   FormDialog,
-  given,
   Loaded,
   Panel,
-  projects,
-  readProjects,
-  rowTime,
   Select,
-  span,
   Table,
   type TableColumns,
   TextField,
   toast,
   type Tone,
   useForm,
-  useResource,
 } from '../../components/index.js';
+import { count } from '../../format/number.js';
+import { capital } from '../../format/text.js';
+import { rowTime, span } from '../../format/time.js';
+import { projects, readProjects } from '../../session/session.js';
 
 const LIVE_MS = 10_000;
 const MIB = 2 ** 20;

@@ -1,16 +1,8 @@
 import type { Issue } from '@gateway/client';
-import {
-  api,
-  count,
-  FilterSelect,
-  given,
-  ListPage,
-  type ListQuery,
-  type LogColumn,
-  Muted,
-  param,
-  timeCell,
-} from '../../components/index.js';
+import { api, given, type ListQuery } from '../../api/index.js';
+import { FilterSelect, ListPage, type LogColumn, Muted, timeCell } from '../../components/index.js';
+import { count } from '../../format/number.js';
+import { param } from '../../router/location.js';
 import { EndpointFilter } from '../subscriptions/endpoint-names.js';
 import { kindWords, StateBadge } from './kind.js';
 

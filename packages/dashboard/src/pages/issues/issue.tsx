@@ -1,20 +1,19 @@
 import type { Issue } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
+import { api, useResource } from '../../api/index.js';
 import {
   ActionButton,
-  api,
   BatchButton,
-  count,
   Facts,
   FullTime,
   Link,
-  maySend,
-  type PageProps,
   Panel,
   ResourcePage,
-  rowTime,
-  useResource,
 } from '../../components/index.js';
+import { count } from '../../format/number.js';
+import { rowTime } from '../../format/time.js';
+import type { PageProps } from '../../router/route.js';
+import { maySend } from '../../session/session.js';
 import { Attempt } from '../deliveries/attempt.js';
 import { kindWords, StateBadge } from './kind.js';
 

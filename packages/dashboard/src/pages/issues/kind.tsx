@@ -1,5 +1,6 @@
 import type { Issue } from '@gateway/client';
-import { Badge, own } from '../../components/index.js';
+import { Badge } from '../../components/index.js';
+import { own } from '../../format/text.js';
 
 const KINDS: Readonly<Record<string, string>> = {
   dns: 'DNS lookup failed',

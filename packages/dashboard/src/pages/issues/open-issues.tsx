@@ -1,14 +1,7 @@
 import type { Issue } from '@gateway/client';
-import {
-  api,
-  count,
-  Link,
-  Panel,
-  Table,
-  type TableColumns,
-  timeCell,
-  useResource,
-} from '../../components/index.js';
+import { api, useResource } from '../../api/index.js';
+import { type TableColumns, Link, Panel, Table, timeCell } from '../../components/index.js';
+import { count } from '../../format/number.js';
 import { kindWords } from './kind.js';
 
 const LIVE_MS = 5_000;

@@ -1,22 +1,21 @@
 import type { ComponentChildren } from 'preact';
+import type { List } from '../../api/index.js';
 import {
   Badge,
   Button,
   type Choices,
+  type TableColumns,
   ConfirmButton,
   Empty,
   fieldError,
-  type List,
   Paged,
-  query,
   Select,
-  setQuery,
   Table,
-  type TableColumns,
   TextField,
   Time,
 } from '../../components/index.js';
-import { type Ending, type Expiry, stateOf } from './key-ring.js';
+import { query, setQuery } from '../../router/location.js';
+import { stateOf, type Ending, type Expiry } from './key-ring.js';
 
 type Expiring = Ending & {
   readonly uid: string;

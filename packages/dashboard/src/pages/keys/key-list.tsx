@@ -1,5 +1,6 @@
 import type { ChangedApiKey, PersonalKey, Scope } from '@gateway/client';
 import { useState } from 'preact/hooks';
+import { useAction } from '../../api/index.js';
 import {
   Button,
   Checkbox,
@@ -13,7 +14,6 @@ import {
   TextField,
   timeCell,
   toast,
-  useAction,
   useForm,
 } from '../../components/index.js';
 import { ExpiryField, InUse, RevokeButton, StateBadge } from './in-use.js';

@@ -1,5 +1,5 @@
 import type { ChangedApiKey, CreateApiKey, PersonalKey, Scope } from '@gateway/client';
-import type { List } from '../../components/index.js';
+import type { List } from '../../api/index.js';
 
 /** For a project or a user. */
 export interface KeyRing {

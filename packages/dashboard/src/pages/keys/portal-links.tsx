@@ -1,31 +1,25 @@
 import type { CreatedPortalLink, PortalLink } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { api, type Draft, given, useDraft, useList } from '../../api/index.js';
 import {
-  api,
   Button,
   Checkbox,
+  type TableColumns,
   DialogButton,
-  type Draft,
   FilterBar,
   FormDialog,
-  given,
-  may,
   NewSecret,
   Page,
-  param,
-  query,
-  setQuery,
-  type TableColumns,
   TextField,
   textsOf,
   Time,
   timeCell,
   toast,
-  useDraft,
   useForm,
-  useList,
 } from '../../components/index.js';
+import { param, query, setQuery } from '../../router/location.js';
+import { may } from '../../session/session.js';
 import { ExpiryField, InUse, RevokeButton, StateBadge } from './in-use.js';
 import { expiryOf, LINK_EXPIRIES, newExpiry, stateOf } from './key-ring.js';
 

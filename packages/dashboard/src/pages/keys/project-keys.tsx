@@ -1,5 +1,7 @@
 import type { ApiKey } from '@gateway/client';
-import { api, DialogButton, may, Page, useList } from '../../components/index.js';
+import { api, useList } from '../../api/index.js';
+import { DialogButton, Page } from '../../components/index.js';
+import { may } from '../../session/session.js';
 import { KeyList, NewKey } from './key-list.js';
 import { type KeyRing, PROJECT_RESOURCES, ROLES } from './key-ring.js';
 

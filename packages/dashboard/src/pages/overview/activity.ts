@@ -1,6 +1,7 @@
 import type { Activity } from '@gateway/client';
+import { api, type ReadOptions } from '../../api/index.js';
 import type { Line } from '../../components/chart.js';
-import { api, rate, type ReadOptions } from '../../components/index.js';
+import { rate } from '../../format/number.js';
 
 type Step = Activity['content'][number];
 type Latency = Activity['latency_ms'][number];

@@ -1,21 +1,17 @@
 import type { HealthReport } from '@gateway/client';
+import { api, outage, type Resource, useResource } from '../../api/index.js';
 import {
-  api,
   Badge,
-  count,
-  href,
+  type TableColumns,
   Link,
   Loaded,
-  outage,
   Panel,
-  projectHref,
-  type Resource,
   Table,
-  type TableColumns,
   Time,
   type Tone,
-  useResource,
 } from '../../components/index.js';
+import { count } from '../../format/number.js';
+import { href, projectHref } from '../../router/location.js';
 
 const LIVE_MS = 3_000;
 

@@ -1,18 +1,10 @@
 import type { SourceState, Summary } from '@gateway/client';
+import { api, useResource } from '../../api/index.js';
 import { TimeChart } from '../../components/chart.js';
-import {
-  api,
-  ButtonLink,
-  compact,
-  FilterSelect,
-  milliseconds,
-  Page,
-  param,
-  percent,
-  Problem,
-  rate,
-  useResource,
-} from '../../components/index.js';
+import { ButtonLink, FilterSelect, Page, Problem } from '../../components/index.js';
+import { compact, percent, rate } from '../../format/number.js';
+import { milliseconds } from '../../format/time.js';
+import { param } from '../../router/location.js';
 import { OpenIssues } from '../issues/open-issues.js';
 import { useStates } from '../sources/source-state.js';
 import {
@@ -20,10 +12,10 @@ import {
   latencyOf,
   lineOf,
   readActivity,
-  type Recent,
-  type Steps,
   successOf,
   summaryOf,
+  type Recent,
+  type Steps,
 } from './activity.js';
 import { FailingEndpoints, Findings, useHealth } from './findings.js';
 import { EmptyTiles, Tiles } from './tiles.js';

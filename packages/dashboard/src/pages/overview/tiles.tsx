@@ -1,6 +1,8 @@
 import type { Summary } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
-import { compact, Link, milliseconds, percent, rate, span } from '../../components/index.js';
+import { Link } from '../../components/index.js';
+import { compact, percent, rate } from '../../format/number.js';
+import { milliseconds, span } from '../../format/time.js';
 import type { Recent } from './activity.js';
 
 /** The API's summary stops counting here. */

@@ -1,26 +1,24 @@
 import type { CreatedInvitation, Invitation } from '@gateway/client';
 import { useState } from 'preact/hooks';
+import { accountApi, type List, useList } from '../../api/index.js';
 import {
-  accountApi,
   Badge,
+  type TableColumns,
   ConfirmButton,
   FormDialog,
-  type List,
-  type MemberRole,
   NewSecret,
   Paged,
   Panel,
-  root,
   Select,
   Table,
-  type TableColumns,
   TextField,
   Time,
   timeCell,
   type Tone,
   useForm,
-  useList,
 } from '../../components/index.js';
+import { root } from '../../router/location.js';
+import type { MemberRole } from '../../session/session.js';
 import { givableRoles, type ShownOrganisation } from './organisation.js';
 
 const TONES: Readonly<Record<string, Tone>> = { open: 'info', accepted: 'ok' };

@@ -1,20 +1,17 @@
 import type { Member } from '@gateway/client';
 import { useState } from 'preact/hooks';
+import { accountApi, useList } from '../../api/index.js';
 import {
-  accountApi,
   Badge,
+  type TableColumns,
   ConfirmButton,
-  may,
   Paged,
   Panel,
-  readSession,
   Select,
-  session,
   Table,
-  type TableColumns,
   timeCell,
-  useList,
 } from '../../components/index.js';
+import { may, readSession, session } from '../../session/session.js';
 import { givableRoles, type ShownOrganisation } from './organisation.js';
 
 /** Such as `Ada Lovelace`, or the email address if the name is empty. */

@@ -1,23 +1,24 @@
 import type { Session } from '@gateway/client';
 import { useState } from 'preact/hooks';
+import { accountApi } from '../../api/index.js';
 import {
-  accountApi,
   ConfirmButton,
   Form,
-  may,
-  type MemberRole,
   Options,
   Panel,
-  preferredProject,
-  query,
-  readSession,
-  roleIn,
-  session,
-  setQuery,
   TextField,
   toast,
   useForm,
 } from '../../components/index.js';
+import { query, setQuery } from '../../router/location.js';
+import {
+  may,
+  type MemberRole,
+  preferredProject,
+  readSession,
+  roleIn,
+  session,
+} from '../../session/session.js';
 
 export type ShownOrganisation = Session['organisations'][number];
 

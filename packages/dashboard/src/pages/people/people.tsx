@@ -1,4 +1,5 @@
-import { DialogButton, Empty, may, Page } from '../../components/index.js';
+import { DialogButton, Empty, Page } from '../../components/index.js';
+import { may } from '../../session/session.js';
 import { Invitations, Invite, useInvitations } from './invitations.js';
 import { Members } from './members.js';
 import {

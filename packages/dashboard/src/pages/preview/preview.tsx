@@ -1,7 +1,8 @@
 import type { CallOptions, FunctionTestResult } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { Badge, Code, milliseconds, Problem } from '../../components/index.js';
+import { Badge, Code, Problem } from '../../components/index.js';
+import { milliseconds } from '../../format/time.js';
 import { PreviewedRoute } from './route.js';
 
 interface Tried {

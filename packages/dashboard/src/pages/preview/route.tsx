@@ -1,5 +1,6 @@
 import type { FunctionTestResult } from '@gateway/client';
-import { Badge, capital, Link } from '../../components/index.js';
+import { Badge, Link } from '../../components/index.js';
+import { capital } from '../../format/text.js';
 
 type ShownRoute = NonNullable<FunctionTestResult['results'][number]['route']>;
 

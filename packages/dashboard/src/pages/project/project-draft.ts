@@ -1,5 +1,5 @@
 import type { ChangedProject, Project } from '@gateway/client';
-import { typedNumber } from '../../components/index.js';
+import { typedNumber } from '../../format/number.js';
 
 /** The form's values of unset fields, by their paths in the configuration. */
 const UNSET = {

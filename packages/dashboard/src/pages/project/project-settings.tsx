@@ -1,24 +1,20 @@
 import type { Project } from '@gateway/client';
 import { useState } from 'preact/hooks';
+import { api, useResource } from '../../api/index.js';
 import {
-  api,
   changeFacts,
   ConfirmButton,
   Copyable,
   Facts,
   Form,
-  may,
-  navigate,
   Panel,
-  projectId,
-  readProjects,
   ResourcePage,
-  session,
   TextField,
   toast,
   useEdit,
-  useResource,
 } from '../../components/index.js';
+import { navigate, projectId } from '../../router/location.js';
+import { may, readProjects, session } from '../../session/session.js';
 import { configOf, draftOf, type ProjectDraft } from './project-draft.js';
 import { ProjectFields } from './project-fields.js';
 

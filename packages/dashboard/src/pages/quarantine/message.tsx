@@ -1,30 +1,26 @@
+import { bytes } from '../../format/number.js';
 import type { WholeQuarantinedMessage } from '@gateway/client';
 import { useState } from 'preact/hooks';
+import { api, changes, ifMatch, useAction, useResource } from '../../api/index.js';
 import {
-  api,
   Badge,
   Button,
   ButtonLink,
-  bytes,
-  changes,
   Checkbox,
   Copyable,
   Facts,
   FullTime,
-  ifMatch,
   Link,
-  may,
-  type PageProps,
   Panel,
   Problem,
   ResourcePage,
   Tabs,
   tabValue,
   TextArea,
-  useAction,
-  useResource,
 } from '../../components/index.js';
-import { BytesAs, FORMS, type Raw, textOf } from '../preview/bytes.js';
+import type { PageProps } from '../../router/route.js';
+import { may } from '../../session/session.js';
+import { FORMS, BytesAs, type Raw, textOf } from '../preview/bytes.js';
 import { PreviewResult, usePreview } from '../preview/preview.js';
 import { isOfFunction, reasonOf } from './reasons.js';
 import { MessageActions, tell } from './replay.js';

@@ -1,23 +1,21 @@
 import type { QuarantinedMessage } from '@gateway/client';
+import { api, given, type ListQuery } from '../../api/index.js';
 import {
-  api,
   Badge,
   BatchButton,
-  bytes,
   closedRange,
   FilterSelect,
-  given,
   Link,
   ListPage,
-  type ListQuery,
   type LogColumn,
-  may,
   messageTime,
   Muted,
-  param,
   rangeWords,
   shownRange,
 } from '../../components/index.js';
+import { bytes } from '../../format/number.js';
+import { param } from '../../router/location.js';
+import { may } from '../../session/session.js';
 import { SourceFilter, useSourceNames } from '../sources/source-names.js';
 import { reasonOf, REASONS } from './reasons.js';
 import { replayNow } from './replay.js';

@@ -1,4 +1,4 @@
-import { own } from '../../components/index.js';
+import { own } from '../../format/text.js';
 
 interface Reason {
   readonly label: string;

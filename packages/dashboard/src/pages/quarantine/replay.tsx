@@ -1,5 +1,7 @@
 import type { QuarantinedMessage, ReplayedMessage } from '@gateway/client';
-import { ActionButton, api, may, toast, toastError } from '../../components/index.js';
+import { api } from '../../api/index.js';
+import { ActionButton, toast, toastError } from '../../components/index.js';
+import { may } from '../../session/session.js';
 
 export function tell({ outcome, event_ids: ids, reason }: ReplayedMessage): void {
   switch (outcome) {

@@ -1,25 +1,21 @@
 import { GatewayApiError, type Source, type SourcePlugin } from '@gateway/client';
 import { useState } from 'preact/hooks';
+import { api, ifMatch, useAction, useDraft } from '../../api/index.js';
 import {
-  api,
   Button,
   Checkbox,
   Form,
   type FormSchema,
-  ifMatch,
-  may,
-  navigate,
-  projectPath,
   SchemaForm,
   submitted,
   TextArea,
   TextField,
   textsOf,
   toast,
-  useAction,
-  useDraft,
   type Value,
 } from '../../components/index.js';
+import { navigate, projectPath } from '../../router/location.js';
+import { may } from '../../session/session.js';
 
 const TYPES = { pull: 'pub_sub', push: 'http' } as const;
 

@@ -1,10 +1,8 @@
 import type { Source, Verifier } from '@gateway/client';
+import { api, ifMatch } from '../../api/index.js';
 import {
-  api,
   Form,
   type FormSchema,
-  ifMatch,
-  may,
   SchemaForm,
   Select,
   submitted,
@@ -14,6 +12,7 @@ import {
   useForm,
   type Value,
 } from '../../components/index.js';
+import { may } from '../../session/session.js';
 import { KeepMessages, linesOf, open } from './broker-form.js';
 
 const UNVERIFIED: Verifier = { type: 'noop' };

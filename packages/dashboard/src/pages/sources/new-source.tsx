@@ -1,15 +1,7 @@
 import type { SourcePlugin } from '@gateway/client';
-import {
-  type FormSchema,
-  Loaded,
-  Page,
-  Panel,
-  projectId,
-  projects,
-  query,
-  Select,
-  setQuery,
-} from '../../components/index.js';
+import { type FormSchema, Loaded, Page, Panel, Select } from '../../components/index.js';
+import { projectId, query, setQuery } from '../../router/location.js';
+import { projects } from '../../session/session.js';
 import { BrokerForm } from './broker-form.js';
 import { HttpForm } from './http-form.js';
 import { useSourceTypes } from './source-state.js';

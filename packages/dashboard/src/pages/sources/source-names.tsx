@@ -1,4 +1,5 @@
-import { api, byName, type Choices, FilterSelect, useResource } from '../../components/index.js';
+import { api, useResource } from '../../api/index.js';
+import { byName, type Choices, FilterSelect } from '../../components/index.js';
 
 /** At most 100 sources, sorted by name. */
 export function useSourceNames(): Choices {

@@ -1,5 +1,6 @@
 import type { SourcePlugin, SourceState } from '@gateway/client';
-import { api, LinkTabs, type Resource, type Tone, useResource } from '../../components/index.js';
+import { api, type Resource, useResource } from '../../api/index.js';
+import { LinkTabs, type Tone } from '../../components/index.js';
 
 const LIVE_MS = 5_000;
 

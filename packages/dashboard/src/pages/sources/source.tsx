@@ -1,29 +1,28 @@
 import type { Source, SourceLag, SourceState } from '@gateway/client';
+import { api, useResource } from '../../api/index.js';
 import {
   ActionButton,
-  api,
   Badge,
+  type TableColumns,
   Copyable,
-  count,
   DeleteButton,
   Facts,
   FullTime,
   labelOf,
   Link,
   Loaded,
-  localTime,
   MASK,
-  may,
-  type PageProps,
   Panel,
-  query,
   ResourcePage,
   Table,
-  type TableColumns,
   Time,
   toast,
-  useResource,
 } from '../../components/index.js';
+import { count } from '../../format/number.js';
+import { localTime } from '../../format/time.js';
+import { query } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
+import { may } from '../../session/session.js';
 import { BrokerForm } from './broker-form.js';
 import { HttpForm } from './http-form.js';
 import { SourceTabs, TONES, useSourceTypes, useStates } from './source-state.js';

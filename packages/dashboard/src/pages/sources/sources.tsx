@@ -1,10 +1,9 @@
 import type { Source, SourceState } from '@gateway/client';
+import { api, useResource } from '../../api/index.js';
 import {
   anyOf,
-  api,
   Badge,
   ButtonLink,
-  count,
   Empty,
   FilterSelect,
   isOldestFirst,
@@ -12,14 +11,13 @@ import {
   Loading,
   Log,
   type LogColumn,
-  may,
   Muted,
   Page,
-  param,
   Problem,
-  projectHref,
-  useResource,
 } from '../../components/index.js';
+import { count } from '../../format/number.js';
+import { param, projectHref } from '../../router/location.js';
+import { may } from '../../session/session.js';
 import { TONES, useStates } from './source-state.js';
 
 const STATES = anyOf('Any state', [

@@ -1,5 +1,5 @@
 import type { Source } from '@gateway/client';
-import { root } from '../../components/index.js';
+import { root } from '../../router/location.js';
 import { shellQuoted } from '../event-types/event-command.js';
 
 export const SAMPLE = {

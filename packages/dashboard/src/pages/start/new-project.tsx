@@ -1,17 +1,7 @@
-import {
-  accountApi,
-  Empty,
-  Form,
-  may,
-  navigate,
-  newKey,
-  Page,
-  readProjects,
-  Select,
-  session,
-  TextField,
-  useForm,
-} from '../../components/index.js';
+import { accountApi } from '../../api/index.js';
+import { Empty, Form, Page, Select, TextField, useForm } from '../../components/index.js';
+import { navigate } from '../../router/location.js';
+import { may, newKey, readProjects, session } from '../../session/session.js';
 
 const TYPES = [
   ['outgoing', 'Outgoing: send your events to others'],

@@ -1,5 +1,6 @@
 import type { DeliveryAttempt, Endpoint, Event, EventDelivery } from '@gateway/client';
-import { api, capital, type ReadOptions } from '../../components/index.js';
+import { api, type ReadOptions } from '../../api/index.js';
+import { capital } from '../../format/text.js';
 
 export interface Progress {
   readonly endpoint: Endpoint | undefined;

@@ -1,8 +1,8 @@
 import type { Endpoint, Source } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
+import { api, useAction, useResource } from '../../api/index.js';
 import {
-  api,
   Button,
   ButtonLink,
   Code,
@@ -10,19 +10,16 @@ import {
   Form,
   Link,
   Loaded,
-  may,
-  newKey,
   Page,
   Panel,
   Problem,
-  projectId,
   Tabs,
   tabValue,
   TextField,
-  useAction,
   useForm,
-  useResource,
 } from '../../components/index.js';
+import { projectId } from '../../router/location.js';
+import { may, newKey } from '../../session/session.js';
 import { BrokerForm } from '../sources/broker-form.js';
 import { HttpForm } from '../sources/http-form.js';
 import { useSourceTypes } from '../sources/source-state.js';

@@ -1,12 +1,6 @@
-import {
-  api,
-  type Choices,
-  FilterSelect,
-  param,
-  projectId,
-  type ReadOptions,
-  useResource,
-} from '../../components/index.js';
+import { api, type ReadOptions, useResource } from '../../api/index.js';
+import { type Choices, FilterSelect } from '../../components/index.js';
+import { param, projectId } from '../../router/location.js';
 
 const MOST = 200;
 const KEPT_MS = 30_000;

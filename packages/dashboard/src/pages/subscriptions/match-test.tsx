@@ -1,20 +1,11 @@
 import type { FilterMatch, FilterTest } from '@gateway/client';
-import {
-  api,
-  Badge,
-  capital,
-  type Draft,
-  objectOf,
-  Panel,
-  param,
-  parseExactly,
-  type Resource,
-  TextArea,
-  TextField,
-  useDebounced,
-  useResource,
-} from '../../components/index.js';
-import { type FilterSample, readSample, useSampleChoice } from './samples.js';
+import { api, type Draft, type Resource, useDebounced, useResource } from '../../api/index.js';
+import { Badge, Panel, TextArea, TextField } from '../../components/index.js';
+import { parseExactly } from '../../format/exact-json.js';
+import { objectOf } from '../../format/json.js';
+import { capital } from '../../format/text.js';
+import { param } from '../../router/location.js';
+import { readSample, useSampleChoice, type FilterSample } from './samples.js';
 import { fieldsOf, type SubscriptionDraft } from './subscription-draft.js';
 
 export function MatchTest({

@@ -1,16 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
-import {
-  api,
-  headerLines,
-  isPortal,
-  Problem,
-  query,
-  type ReadOptions,
-  rowTime,
-  Select,
-  useAction,
-  useResource,
-} from '../../components/index.js';
+import { api, type ReadOptions, useAction, useResource } from '../../api/index.js';
+import { Problem, Select } from '../../components/index.js';
+import { headerLines } from '../../format/json.js';
+import { rowTime } from '../../format/time.js';
+import { isPortal, query } from '../../router/location.js';
 
 const RECENT = 20;
 const TYPES = 100;

@@ -1,5 +1,5 @@
 import type { CreateSubscription, Subscription } from '@gateway/client';
-import { type JsonObject, objectOf } from '../../components/index.js';
+import { type JsonObject, objectOf } from '../../format/json.js';
 
 /** Event types are separated by commas, and filters are JSON text. */
 export interface SubscriptionDraft {

@@ -1,25 +1,21 @@
+import { api, given, useDraft } from '../../api/index.js';
 import {
-  api,
   ButtonLink,
   errorBelow,
   fieldError,
   Form,
   type FormProps,
   type FormState,
-  given,
-  navigate,
-  objectOf,
   Page,
   Panel,
-  param,
-  projectPath,
   Select,
   TextArea,
   TextField,
   toast,
-  useDraft,
   useForm,
 } from '../../components/index.js';
+import { objectOf } from '../../format/json.js';
+import { navigate, param, projectPath } from '../../router/location.js';
 import { useEndpointChoice } from './endpoint-names.js';
 import { emptySample, MatchTest, useMatchTest } from './match-test.js';
 import { fieldsOf, newSubscription, type SubscriptionDraft } from './subscription-draft.js';

@@ -1,15 +1,8 @@
 import type { Subscription } from '@gateway/client';
-import {
-  api,
-  Badge,
-  given,
-  ListPage,
-  type LogColumn,
-  mayManage,
-  type PageQuery,
-  param,
-  type ReadOptions,
-} from '../../components/index.js';
+import { api, given, type PageQuery, type ReadOptions } from '../../api/index.js';
+import { Badge, ListPage, type LogColumn } from '../../components/index.js';
+import { param } from '../../router/location.js';
+import { mayManage } from '../../session/session.js';
 import { EndpointFilter, endpointNames } from './endpoint-names.js';
 import { filterWords } from './subscription-draft.js';
 

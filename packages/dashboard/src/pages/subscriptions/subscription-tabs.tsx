@@ -1,4 +1,5 @@
-import { isPortal, LinkTabs } from '../../components/index.js';
+import { LinkTabs } from '../../components/index.js';
+import { isPortal } from '../../router/location.js';
 
 /** The function has its own page, with an editor, except in the portal, which shows no links. */
 export function SubscriptionTabs({ id, shown }: { id: string; shown: 'settings' | 'function' }) {

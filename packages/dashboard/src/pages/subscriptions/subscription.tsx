@@ -1,18 +1,17 @@
 import type { ChangedSubscription, Subscription } from '@gateway/client';
+import { api, useResource } from '../../api/index.js';
 import {
   ActionButton,
-  api,
   Badge,
   ButtonLink,
   DeleteButton,
-  mayManage,
-  type PageProps,
-  query,
   ResourcePage,
   toast,
   useEdit,
-  useResource,
 } from '../../components/index.js';
+import { query } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
+import { mayManage } from '../../session/session.js';
 import { draftOf, fieldsOf, type SubscriptionDraft } from './subscription-draft.js';
 import { SubscriptionForm } from './subscription-form.js';
 import { SubscriptionTabs } from './subscription-tabs.js';

@@ -3,7 +3,6 @@ import type { ComponentChildren } from 'preact';
 import {
   fieldError,
   type FormSchema,
-  isPortal,
   labelOf,
   MASK,
   SchemaForm,
@@ -12,6 +11,7 @@ import {
   type Widget,
   written,
 } from '../../../components/index.js';
+import { isPortal } from '../../../router/location.js';
 import { AuthenticationFields } from './authentication-fields.js';
 import { RateLimitFields } from './rate-limit-fields.js';
 import { RetryFields } from './retry-fields.js';

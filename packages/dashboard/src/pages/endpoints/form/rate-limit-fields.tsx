@@ -1,5 +1,6 @@
 import type { Endpoint } from '@gateway/client';
-import { count, fieldError, Select, TextField, type Widget } from '../../../components/index.js';
+import { fieldError, Select, TextField, type Widget } from '../../../components/index.js';
+import { count } from '../../../format/number.js';
 
 const KINDS = {
   project: { rate_limit: null, rate_limit_duration: null },

@@ -1,5 +1,6 @@
 import type { Endpoint } from '@gateway/client';
-import { count, fieldError, Select, TextField, type Widget } from '../../../components/index.js';
+import { fieldError, Select, TextField, type Widget } from '../../../components/index.js';
+import { count } from '../../../format/number.js';
 
 export const BACKOFFS = [
   ['exponential', 'Exponential: each wait doubles'],
