@@ -4,7 +4,6 @@ import { silentLog } from '#core/logging/log';
 import type { IngestSource } from '#ingest/message/ingest-source';
 import { rejectCodes } from '#ingest/validate/reject-codes';
 import { parseTransformOutput } from '#ingest/validate/parse-message';
-import { TokenBuckets } from '#core/process/token-buckets';
 import { Overruns } from '#ingest/transform/overruns';
 import { Transformer, type Transformed } from '#ingest/transform/transformer';
 import { REFUSALS, Sandbox } from '@gateway/sandbox';
@@ -254,36 +253,6 @@ transform(
       await new Promise((resolve) => setImmediate(resolve));
     }
     assert.is(callsOf('p'), 200);
-  },
-);
-
-transform(
-  'a function that makes many events of a message runs at the pace of its project, and holds up no other',
-  async () => {
-    const begun: unknown[] = [];
-    const pace = new TokenBuckets(1000);
-    const item = JSON.stringify({ event_type: 'a', data: { text: 'x'.repeat(20_000) } });
-    const items = Array.from({ length: 50 }, () => item);
-    const run: Sandbox['run'] = (fn, payloads) => {
-      begun.push(...payloads.map(() => fn.project));
-      // As their commit counts them.
-      pace.add(String(fn.project), items.length * payloads.length);
-      return Promise.resolve(
-        payloads.map(() => ({ kind: 'array', items, logs: [], durationMs: 1 })),
-      );
-    };
-    const transformer = new Transformer({ sandbox: { run }, log: silentLog, pace });
-    const startedAtMs = performance.now();
-    for (let n = 0; n < 20; n++) transformer.push(source('f'), 'f', '1', () => undefined);
-    await until('the first calls', () => begun.length > 0);
-    transformer.push({ ...source('g', 't'), projectId: 'q' }, 'g', '1', () => undefined);
-    await until('a call of the other project', () => begun.includes('q'));
-    const first = begun.length - 1;
-    assert.ok(first <= 16, `${first} calls of unknown output`);
-    await until('another call', () => begun.length > first + 1);
-    const tookMs = performance.now() - startedAtMs;
-    assert.ok(tookMs > first * 50 - 200, `${first} calls, then another after ${tookMs} ms`);
-    transformer.stop();
   },
 );
 

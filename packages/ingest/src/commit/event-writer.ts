@@ -24,7 +24,7 @@ export interface EventWriterOptions extends BatchCommitterOptions {
 const BUSY_MS = 250;
 /** A message that a fence of its project refused is tried again after this time. */
 const REFUSED_MS = 500;
-/** The interval at which busy projects are checked. Their messages accumulate meanwhile. */
+/** The interval at which waiting projects are checked. Their messages accumulate meanwhile. */
 const LOOK_MS = 20;
 /**
  * The maximum bytes of a commit, except for a single larger message: other projects wait for it.
@@ -84,17 +84,18 @@ export class EventWriter {
 
   /**
    * Queues a message and returns immediately. It is settled after its commit, which is retried
-   * until the writer stops. Events beyond the pace of their project are committed too: its later
-   * messages and functions wait for them. While all commits fail, a message with `failed` fails
-   * immediately: its caller must not wait for Postgres.
+   * until the writer stops. While all commits fail, a message with `failed` fails immediately: its
+   * caller must not wait for Postgres.
    */
   push(message: ReadyMessage): void {
     if (message.failed && this.#stage.isStuck) return message.failed(this.failing?.error);
-    const { projectId, events, counted } = message;
+    const { projectId, events, counted, failed } = message;
     const { config, pace } = this.options;
     const [rows, bytes] = [Math.max(1, events.length), bytesOf(message)];
     message.counted = Math.max(counted, workOfEvents(rows, bytes));
-    if (message.counted > counted) pace.add(projectId, message.counted - counted);
+    const waitMs = message.counted > counted ? pace.add(projectId, message.counted - counted) : 0;
+    // The pace has already admitted a message whose caller waits.
+    message.dueAtMs = waitMs > 0 && !failed ? performance.now() + waitMs : 0;
     message.size = Math.max(rows, (bytes * config.ingest.batch_size) / BATCH_BYTES);
     this.#stage.push(message);
   }
@@ -116,14 +117,16 @@ export class EventWriter {
       for (const [first] of underWay) if (this.#isLarge(first!)) large++;
       if (large >= Math.max(1, committers - 1)) return Infinity;
     }
-    if (!router.isBusy(projectId)) {
-      if (this.#busySinceMs.size > 0) this.#busySinceMs.delete(projectId);
-      return 0;
-    }
+    const isBusy = router.isBusy(projectId);
+    if (!isBusy && this.#busySinceMs.size > 0) this.#busySinceMs.delete(projectId);
+    if (!isBusy && message.dueAtMs === 0) return 0;
     const nowMs = performance.now();
-    const sinceMs = this.#busySinceMs.get(projectId) ?? nowMs;
-    this.#busySinceMs.set(projectId, sinceMs);
-    return nowMs - sinceMs < BUSY_MS ? LOOK_MS : 0;
+    if (isBusy) {
+      const sinceMs = this.#busySinceMs.get(projectId) ?? nowMs;
+      this.#busySinceMs.set(projectId, sinceMs);
+      if (nowMs - sinceMs < BUSY_MS) return LOOK_MS;
+    }
+    return message.dueAtMs > nowMs ? Math.max(LOOK_MS, message.dueAtMs - nowMs) : 0;
   }
 
   /** Commits messages. On failure, the messages whose callers wait fail too. */

@@ -35,6 +35,8 @@ export class ReadyMessage {
    * short even if a function creates many events.
    */
   size = 0;
+  /** When the message may be committed, on the monotonic clock; 0 if immediately. */
+  dueAtMs = 0;
   /** Whether the message's timestamp is impossible, so its arrival dates it. */
   isUndated = false;
   /**

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Log } from '@gateway/core/logging';
-import { backoffMs, type TokenBuckets } from '@gateway/core/process';
+import { backoffMs } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
 import type { Payload, Sandbox, TransformResult } from '@gateway/sandbox';
 import type { IngestMeasure } from '../message/telemetry.js';
@@ -54,8 +54,6 @@ export interface TransformerOptions {
   readonly log: Pick<Log, 'warn'>;
   readonly measure?: Pick<IngestMeasure, 'transformed' | 'overran'> | undefined;
   readonly sandbox: Pick<Sandbox, 'run'> & Partial<Pick<Sandbox, 'cancel'>>;
-  /** No function runs while its project is over its pace, which events that are made use up. */
-  readonly pace?: Pick<TokenBuckets, 'waitMs'>;
   /** Callers wait: if functions cannot be run, calls end as `stopped` with the error. */
   readonly isAwaited?: boolean;
   /** If there are too many, `pause` is called. */
@@ -131,8 +129,7 @@ export class Transformer {
       concurrency: BATCHES_MAX,
       capacity: BATCH_OUTPUT_BYTES,
       sizeOf: () => Math.max(BATCH_OUTPUT_BYTES / BATCH_MAX, queue.outputBytes),
-      gate: () =>
-        this.#hasRoom(source) ? (this.options.pace?.waitMs(source.projectId) ?? 0) : Infinity,
+      gate: () => (this.#hasRoom(source) ? 0 : Infinity),
       work: (calls) => this.#run(queue, calls),
       // No process can be started. This reveals nothing about the messages, so they wait.
       failed: (error, calls) => {
