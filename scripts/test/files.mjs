@@ -92,7 +92,10 @@ function describe(name, file) {
     env: {},
     isLong: long !== undefined,
     sharesProcess:
-      declared === undefined && !/^(e2e|reliability|conformance|plugins|hostile)\//.test(name),
+      declared === undefined &&
+      !/^(e2e|reliability|conformance|plugins|hostile)\//.test(name) &&
+      // A process has one tracer.
+      !used.some((place) => place.endsWith('/e2e/traced.ts')),
     hasProjects: used.some((place) => place.endsWith('/support/shard.ts')),
     isUnit:
       services.length === 0 && !startsProcesses && !/^(e2e|reliability|conformance)\//.test(name),

@@ -185,7 +185,7 @@ const broken: Readonly<Record<string, [PluginPackage, string]>> = {
   ],
   'a setting of an unknown format': [
     tracer('x', { 'tracer.x.y': row({ format: 'date' }) }),
-    './settings.json: tracer.x.y must have one of the formats cidr, url, host, login, address, target, dsn, prefix, ancestor, archive, day, email',
+    './settings.json: tracer.x.y must have one of the formats cidr, url, host, login, address, target, dsn, prefix, ancestor, archive, day, id, email',
   ],
   'a setting with an unknown field': [
     tracer('x', { 'tracer.x.y': row({ defualt: 1 }) }),
