@@ -14,7 +14,7 @@ const pauses = suite('agent/sources/pause-sources');
 const LOOP = 'function transform(payload) { for (;;); }';
 const GOOD = 'function transform(payload) { return { event_type: "a", data: { payload } }; }';
 
-/** On a busy machine, the corrected function takes longer than the default of these tests. */
+/** On a busy machine, a call takes longer than the default of these tests. */
 const SLOW = { deadline_ms: 100 };
 
 interface Scene {
@@ -210,7 +210,7 @@ pauses('what a function throws is cheap: every message is quarantined, and nothi
   scene(
     'function transform() { throw new Error("odd"); }',
     async ({ broker, start, stored, quarantined }) => {
-      await start();
+      await start(SLOW);
       await within(
         Promise.all(Array.from({ length: 100 }, (_, n) => broker.queue('q').send({ n }))),
         30_000,
