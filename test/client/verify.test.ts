@@ -47,12 +47,12 @@ verification('of several secrets and signatures one must fit', async () => {
   assert.equal(await verify(body, signatures, secret, { now }), { test: 2432232314 });
   assert.is(
     await reason(verify(body, headers, [other], { now })),
-    'No signature of the request is by one of these secrets.',
+    'No signature of the request is by one of these keys.',
   );
 });
 
 verification('a changed body, id or time is not', async () => {
-  const none = 'No signature of the request is by one of these secrets.';
+  const none = 'No signature of the request is by one of these keys.';
   assert.is(await reason(verify(`${body} `, headers, secret, { now })), none);
   assert.is(
     await reason(verify(body, { ...headers, 'webhook-id': 'msg_other' }, secret, { now })),
