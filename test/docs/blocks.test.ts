@@ -45,6 +45,7 @@ const FOLLOWED: Readonly<Record<string, string>> = {
   'docs/guides/kubernetes.md': 'test/docs/kubernetes-guide.test.ts',
   'docs/guides/managed-postgres.md': 'test/e2e/managed-postgres.test.ts',
   'docs/guides/shards.md': 'test/docs/shards-guide.test.ts',
+  'docs/guides/signatures.md': 'test/docs/signatures-guide.test.ts',
   'docs/guides/systemd.md': 'test/deploy/debian.test.ts',
 };
 
@@ -131,6 +132,11 @@ const CHECKS: Readonly<Record<string, (block: Block) => unknown>> = {
   html: ({ text }) => checkSyntax(/<script>([^]*)<\/script>/.exec(text)?.[1] ?? 'no script!', 'js'),
   css: ({ text }) => checkSyntax(text, 'css'),
   js: ({ text }) => checkSyntax(text, 'js'),
+  /** Run by the test that follows its page. */
+  python: ({ text }) =>
+    void execFileSync('python3', ['-c', 'import ast, sys; ast.parse(sys.stdin.read())'], {
+      input: text,
+    }),
   mermaid: ({ text }) => renderMermaidSVG(text),
   /** Compiled below, all together. */
   ts: () => undefined,

@@ -26,6 +26,7 @@ import { hasDocs, serveDocs } from './docs.js';
 import { ingestRouter } from './ingest/ingest.js';
 import { inTurn, serve } from './listener.js';
 import { documentRouter } from './openapi/pages.js';
+import { jwksRouter } from './routes/endpoints/jwks.js';
 import { routes } from './routes/index.js';
 import { readTlsPair, tlsFiles } from './tls.js';
 
@@ -147,6 +148,7 @@ export async function startServer({
     lifecycle.add('health probes', probing);
     const pages = {
       ingest: ingestRouter(context),
+      keys: jwksRouter(config, configCache.projects),
       convoy: await openConvoy(),
       documents: documentRouter(routes, {
         rootPath: config.root_path,

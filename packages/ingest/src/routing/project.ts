@@ -12,6 +12,7 @@ import {
   DEFAULT_SIGNATURE,
   DEFAULT_STRATEGY,
   ENDPOINT_FORMATS,
+  SIGNATURE_SCHEMES,
   type ActiveSubscription,
   type CircuitBreakerConfig,
   type EndpointRecord,
@@ -150,6 +151,9 @@ function endpointOf(row: EndpointRecord, { config }: ProjectRecord): Endpoint {
     authentication: row.authentication,
     mtlsClientCert: row.mtls_client_cert,
     format: row.format,
+    signatures: row.signatures,
+    signaturePrefix: row.signature_prefix,
+    headers: row.headers,
     timeoutMs: row.timeout_ms,
     concurrency: row.concurrency,
     strategy: row.strategy ?? config.strategy ?? DEFAULT_STRATEGY,
@@ -188,6 +192,7 @@ const KNOWN = {
   strategy: ['linear', 'exponential'],
   'signature hash': ['SHA256', 'SHA512'],
   'signature encoding': ['hex', 'base64'],
+  signature: SIGNATURE_SCHEMES,
 } as const;
 
 function whyUnreadable({
@@ -198,6 +203,8 @@ function whyUnreadable({
   authentication,
   mtlsClientCert: certificate,
   format,
+  signatures,
+  headers,
 }: Endpoint): string | null {
   const values: { readonly [Name in keyof typeof KNOWN]: string | undefined } = {
     status,
@@ -206,6 +213,7 @@ function whyUnreadable({
     strategy: strategy.type,
     'signature hash': signature.hash,
     'signature encoding': signature.encoding,
+    signature: signatures?.find((scheme) => !SIGNATURE_SCHEMES.includes(scheme)),
   };
   for (const [name, value] of Object.entries(values)) {
     const known: readonly string[] = KNOWN[name as keyof typeof KNOWN];
@@ -214,7 +222,8 @@ function whyUnreadable({
   }
   // Only the format is checked here. The first delivery shows whether the key decrypts the secrets.
   const sealed = [
-    ...secrets.map(({ value }) => value),
+    ...secrets.flatMap(({ value, ed25519 }) => [value, ...(ed25519 ? [ed25519.private_key] : [])]),
+    ...(headers ?? []).map(({ value }) => value),
     ...(certificate ? [certificate.client_key] : []),
   ];
   return sealed.every((text) => typeof text === 'string' && isSealed(text))

@@ -22,6 +22,7 @@ export function createApp(
     readonly docs?: Middleware | undefined;
     readonly dashboard?: Middleware | undefined;
     readonly ingest?: Router;
+    readonly keys?: Router;
     readonly convoy?: ConvoyPackage | undefined;
   },
   context: AppContext,
@@ -58,6 +59,7 @@ export function createApp(
   // its paths on them.
   app.use(mount(routes, context, methodsAt, pages.convoy));
   if (pages.ingest) app.use(pages.ingest.routes());
+  if (pages.keys) app.use(pages.keys.routes());
   app.use(open.routes());
   if (pages.documents) app.use(pages.documents.routes());
   app.use((ctx) => answerUnknown(ctx, methodsAt(ctx.path), config.root_path));

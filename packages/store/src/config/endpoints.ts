@@ -22,6 +22,23 @@ export interface SecretRecord {
   readonly value: string;
   readonly created_at: string;
   readonly expires_at: string | null;
+  /** A key that signs while the secret does, if the endpoint has signatures with keys. */
+  readonly ed25519?: {
+    /** Raw, in base64. */
+    readonly public_key: string;
+    /** PKCS #8 in base64, sealed. */
+    readonly private_key: string;
+  };
+}
+
+/** The first has an HMAC of the body alone beside it. */
+export const SIGNATURE_SCHEMES = ['hmac', 'ed25519', 'rfc9421-hmac', 'rfc9421-ed25519'] as const;
+export type SignatureScheme = (typeof SIGNATURE_SCHEMES)[number];
+
+export interface EndpointHeader {
+  readonly name: string;
+  /** Sealed. */
+  readonly value: string;
 }
 
 /** Secrets are sealed. */
@@ -71,6 +88,11 @@ export const endpointRecord = {
   mtls_client_cert: column<StoredClientCertificate | null>({ isJson: true }),
   /** Null sends the data of the event. */
   format: column<EndpointFormat | null>(),
+  /** Null is `hmac`. */
+  signatures: column<readonly SignatureScheme[] | null>({ isJson: true }),
+  /** Null is `webhook`. */
+  signature_prefix: column<string | null>(),
+  headers: column<readonly EndpointHeader[] | null>({ isJson: true }),
   timeout_ms: column<number>(),
   concurrency: column<number | null>(),
   strategy: column<Strategy | null>({ isJson: true }),

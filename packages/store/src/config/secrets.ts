@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type pg from 'pg';
 import {
@@ -16,6 +16,7 @@ import { liftTimeouts, withTransaction } from '../postgres/advisory-lock.js';
 import {
   updateEndpoint,
   type EndpointAuthentication,
+  type EndpointHeader,
   type EndpointRow,
   type SecretRecord,
   type StoredClientCertificate,
@@ -45,6 +46,19 @@ export function sealSecret(
   };
 }
 
+/** A new key for `ed25519` of a secret. */
+export function sealKey(
+  endpointId: string,
+  { seal }: Pick<Sealer, 'seal'>,
+): NonNullable<SecretRecord['ed25519']> {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const pkcs8 = privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64');
+  return {
+    public_key: Buffer.from(publicKey.export({ format: 'jwk' }).x!, 'base64url').toString('base64'),
+    private_key: seal(pkcs8, ['endpoints', endpointId, 'secrets']),
+  };
+}
+
 /** Still sealed. */
 export function liveSecrets(secrets: readonly SecretRecord[], now = new Date()): SecretRecord[] {
   return secrets.filter(({ expires_at }) => expires_at === null || new Date(expires_at) > now);
@@ -63,12 +77,10 @@ export function rotateSecret(
   overlapMs: number,
 ): Promise<EndpointRow | undefined> {
   return knex.transaction(async (trx) => {
-    const where = { project_id: projectId, id };
-    const query = trx('endpoints').where(where).whereNull('deleted_at').forUpdate();
-    const locked = await query.first<Pick<EndpointRow, 'secrets'> | undefined>('secrets');
+    const locked = await lockSecrets(trx, projectId, id);
     if (!locked) return undefined;
     const end = new Date(Date.now() + overlapMs);
-    const old = liveSecrets(locked.secrets).map((secret) =>
+    const old = liveSecrets(locked).map((secret) =>
       secret.expires_at !== null && new Date(secret.expires_at) < end
         ? secret
         : { ...secret, expires_at: end.toISOString() },
@@ -80,6 +92,35 @@ export function rotateSecret(
       fix: 'wait until one has expired, or expire them now with an overlap of 0 (`--overlap 0`, over the API `"expiration": 0`)',
     });
   });
+}
+
+/**
+ * Updates an endpoint, and gives its newest secret a key unless it has one. Locks the endpoint's
+ * row, because a concurrent rotation could otherwise be lost.
+ */
+export function updateWithKey(
+  knex: Knex,
+  projectId: string,
+  id: string,
+  fields: Parameters<typeof updateEndpoint>[3],
+  makeKey: () => NonNullable<SecretRecord['ed25519']>,
+): Promise<EndpointRow | undefined> {
+  return knex.transaction(async (trx) => {
+    const [newest, ...others] = (await lockSecrets(trx, projectId, id)) ?? [];
+    if (!newest || newest.ed25519) return updateEndpoint(trx, projectId, id, fields);
+    const secrets = [{ ...newest, ed25519: makeKey() }, ...others];
+    return updateEndpoint(trx, projectId, id, { ...fields, secrets });
+  });
+}
+
+async function lockSecrets(
+  trx: Knex.Transaction,
+  projectId: string,
+  id: string,
+): Promise<readonly SecretRecord[] | undefined> {
+  const query = trx('endpoints').where({ project_id: projectId, id }).whereNull('deleted_at');
+  const row = await query.forUpdate().first<Pick<EndpointRow, 'secrets'> | undefined>('secrets');
+  return row?.secrets;
 }
 
 const SECRET_FIELDS = {
@@ -120,6 +161,23 @@ const SEALED = [
       (secrets as SecretRecord[]).map((it) => ({
         ...it,
         value: reseal(it.value, ['endpoints', id, 'secrets']),
+        ...(it.ed25519 && {
+          ed25519: {
+            ...it.ed25519,
+            private_key: reseal(it.ed25519.private_key, ['endpoints', id, 'secrets']),
+          },
+        }),
+      })),
+  },
+  {
+    kind: 'endpoint headers',
+    table: 'endpoint',
+    column: 'headers',
+    thing: 'a header',
+    change: (headers, id, reseal) =>
+      (headers as EndpointHeader[]).map(({ name, value }) => ({
+        name,
+        value: reseal(value, ['endpoints', id, 'headers']),
       })),
   },
   {

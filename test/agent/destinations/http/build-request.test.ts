@@ -1,16 +1,18 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, generateKeyPairSync } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { RequestBuilder } from '#agent/destinations/http/build-request';
 import { plainSignature, signingKey, standardSignature } from '#agent/destinations/http/signature';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
+import { verify, verifyMessage } from '@gateway/client';
 import { resolveConfig } from '#core/config/config';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { isHeaderName, isHeaderValue, travellingHeaders } from '#core/events/headers';
 import type { InFlightDelivery } from '#agent/model/delivery';
 import type { Endpoint } from '#ingest/routing/project';
+import { SIGNATURE_SCHEMES, type SecretRecord } from '#store/config/endpoints';
 import { seed } from '../../../support/seed.js';
 import { cachedEndpoint, ENCRYPTION_KEY, makeSecret, sealed, secretRecord } from '../../records.js';
 
@@ -130,6 +132,64 @@ request('a secret signs until it expires, although it was opened before', () => 
   assert.is(after['webhook-signature']?.split(' ').length, 1);
   assert.not.throws(() => new Webhook(newest).verify(data, after));
   assert.throws(() => new Webhook(SECRET).verify(data, after));
+});
+
+const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+const withKey = (secret: string): SecretRecord => ({
+  ...secretRecord(secret),
+  ed25519: {
+    public_key: Buffer.from(publicKey.export({ format: 'jwk' }).x!, 'base64url').toString('base64'),
+    private_key: sealed(privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64'), [
+      'endpoints',
+      endpoint().id,
+      'secrets',
+    ]),
+  },
+});
+
+request('each combination of signatures verifies, by the secret and by the key', async () => {
+  const record = withKey(SECRET);
+  const key = `whpk_${record.ed25519!.public_key}`;
+  const body = Buffer.from(data);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.subarray([...SIGNATURE_SCHEMES], { minLength: 1 }),
+      fc.constantFrom(null, 'svix', 'x-gateway'),
+      fc.webUrl({ withQueryParameters: true }),
+      async (signatures, prefix, url) => {
+        const of = endpoint({ url, signatures, signaturePrefix: prefix, secrets: [record] });
+        const headers = headersOf(of, { signature: 'of the message' });
+        const names = { prefix: prefix ?? 'webhook' };
+        const isHmac = signatures.includes('hmac');
+        const standard = `${names.prefix}-signature` in headers;
+        assert.is(standard, isHmac || signatures.includes('ed25519'));
+        if (isHmac) await verify(body, headers, SECRET, names);
+        if (signatures.includes('ed25519')) await verify(body, headers, key, names);
+        assert.is('x-gateway-signature' in headers, isHmac || (prefix === 'x-gateway' && standard));
+        const isMessage = signatures.some((it) => it.startsWith('rfc9421'));
+        assert.is('content-digest' in headers, isMessage);
+        for (const [scheme, by] of [
+          ['rfc9421-hmac', SECRET],
+          ['rfc9421-ed25519', key],
+        ] as const)
+          if (signatures.includes(scheme)) await verifyMessage({ url, headers, body }, by);
+      },
+    ),
+    { seed, numRuns: 50 },
+  );
+});
+
+request('static headers are sent, instead of those of the message', () => {
+  const place = ['endpoints', endpoint().id, 'headers'] as const;
+  const of = endpoint({
+    headers: [
+      { name: 'x-tenant', value: sealed('north', place) },
+      { name: 'x-gateway-signature', value: sealed('forged', place) },
+    ],
+  });
+  const headers = headersOf(of, { 'x-tenant': 'south' });
+  assert.is(headers['x-tenant'], 'north');
+  assert.match(headers['x-gateway-signature']!, /^[0-9a-f]{64}$/);
 });
 
 request('an endpoint whose secrets have all expired is not sent to unsigned', () => {

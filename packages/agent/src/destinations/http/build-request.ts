@@ -1,12 +1,24 @@
 import { hash } from 'node:crypto';
 import type { Open } from '@gateway/core/crypto';
 import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
-import type { EndpointAuthentication, StoredClientCertificate } from '@gateway/store/config';
+import type {
+  EndpointAuthentication,
+  SignatureScheme,
+  StoredClientCertificate,
+} from '@gateway/store/config';
 import type { Attempt, InFlightDelivery } from '../../model/delivery.js';
 import type { TextConfig } from '../../model/notification-text.js';
+import { messageSignature } from './message-signature.js';
 import { presetRequest } from './presets/presets.js';
 import type { EndpointRequest } from './sender.js';
-import { plainSignature, signingKey, standardSignature, type SigningKey } from './signature.js';
+import {
+  asymmetricSignature,
+  plainSignature,
+  privateKey,
+  signingKey,
+  standardSignature,
+  type SigningKey,
+} from './signature.js';
 
 /**
  * Thrown if this agent cannot decrypt an endpoint's secrets, because its key or version differs.
@@ -18,7 +30,12 @@ interface Opened {
   /** The bearer token, which a preset may send in another place. */
   readonly key: string;
   readonly keys: readonly SigningKey[];
+  readonly schemes: ReadonlySet<SignatureScheme>;
+  /** Names of the headers of the signature. */
+  readonly names: { readonly id: string; readonly timestamp: string; readonly signature: string };
   readonly authentication: readonly string[];
+  /** Static headers: names and values in turn. */
+  readonly headers: readonly string[];
   readonly certificate: EndpointRequest['certificate'];
   /** Lowercase names of headers set by the gateway. Event headers with these names are skipped. */
   ownNames?: ReadonlySet<string>;
@@ -60,7 +77,7 @@ export class RequestBuilder {
     token?: string | null,
   ): EndpointRequest {
     const opened = this.#openedOf(endpoint);
-    const { keys } = opened;
+    const { keys, names, schemes } = opened;
     const { format } = endpoint;
     const made = format && presetRequest(format, delivery, opened, this.options.texts);
     const { url = opened.url, headers: authentication = opened.authentication } = made ?? {};
@@ -80,16 +97,31 @@ export class RequestBuilder {
       delivery.headers['accept'] ?? '*/*',
       'user-agent',
       delivery.headers['user-agent'] ?? this.#userAgent,
-      'webhook-id',
+      names.id,
       delivery.id,
-      'webhook-timestamp',
+      names.timestamp,
       String(timestamp),
-      'webhook-signature',
-      standardSignature(live, delivery.id, timestamp, body),
-      endpoint.signature.header,
-      plainSignature(newest, body, endpoint.signature),
     ];
+    if (schemes.has('hmac')) {
+      let signature = standardSignature(live, delivery.id, timestamp, body);
+      if (schemes.has('ed25519'))
+        signature += ` ${asymmetricSignature(live, delivery.id, timestamp, body)}`;
+      headers.push(names.signature, signature);
+      if (endpoint.signature.header.toLowerCase() !== names.signature)
+        headers.push(endpoint.signature.header, plainSignature(newest, body, endpoint.signature));
+    } else if (schemes.has('ed25519'))
+      headers.push(names.signature, asymmetricSignature(live, delivery.id, timestamp, body));
+    if (schemes.has('rfc9421-ed25519') || schemes.has('rfc9421-hmac')) {
+      const signed = [
+        ['content-type', headers[1]!],
+        [names.id, delivery.id],
+        [names.timestamp, String(timestamp)],
+      ] as const;
+      const message = { url, body, headers: signed, created: timestamp };
+      headers.push(...messageSignature(live, schemes, message));
+    }
     for (const text of authentication) headers.push(text);
+    for (const text of opened.headers) headers.push(text);
     if (token) headers.push('authorization', `Bearer ${token}`);
     const own = (opened.ownNames ??= new Set(
       headers.filter((_, k) => k % 2 === 0).map((name) => name.toLowerCase()),
@@ -128,9 +160,18 @@ export class RequestBuilder {
             ? this.options.open(authentication.bearer.token, place)
             : '',
         keys: endpoint.secrets.map((secret) => ({
+          id: secret.id,
           ...signingKey(this.options.open(secret.value, ['endpoints', endpoint.id, 'secrets'])),
+          ed25519:
+            secret.ed25519 &&
+            privateKey(
+              this.options.open(secret.ed25519.private_key, ['endpoints', endpoint.id, 'secrets']),
+            ),
           expiresAtMs: secret.expires_at === null ? Infinity : Date.parse(secret.expires_at),
         })),
+        schemes: new Set(endpoint.signatures ?? ['hmac']),
+        names: signatureNames(endpoint.signaturePrefix ?? 'webhook'),
+        headers: this.#staticHeaders(endpoint),
         authentication: authentication ? this.#authentication(authentication, endpoint.id) : [],
         certificate: endpoint.mtlsClientCert
           ? this.#certificate(endpoint.mtlsClientCert, endpoint.id)
@@ -141,6 +182,14 @@ export class RequestBuilder {
     }
     this.#opened.set(endpoint, opened);
     return opened;
+  }
+
+  /** The project may have given its plain signature the name of one since. */
+  #staticHeaders({ id, headers, signature }: Endpoint): string[] {
+    const plain = signature.header.toLowerCase();
+    return (headers ?? []).flatMap(({ name, value }) =>
+      name === plain ? [] : [name, this.options.open(value, ['endpoints', id, 'headers'])],
+    );
   }
 
   #certificate(
@@ -169,4 +218,12 @@ export class RequestBuilder {
         return [];
     }
   }
+}
+
+function signatureNames(prefix: string): Opened['names'] {
+  return {
+    id: `${prefix}-id`,
+    timestamp: `${prefix}-timestamp`,
+    signature: `${prefix}-signature`,
+  };
 }

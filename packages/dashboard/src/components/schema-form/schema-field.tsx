@@ -67,6 +67,8 @@ export function SchemaField({
           onChange={onChange}
         />
       );
+    case 'choices':
+      return <Choices {...common} schema={schema} value={value} onChange={onChange} />;
     case 'number':
       return (
         <TextField
@@ -196,6 +198,43 @@ function Choice({
       value={value === undefined || value === null ? '' : wordOf(value)}
       onChange={(chosen) => onChange(values.find((it) => wordOf(it) === chosen))}
     />
+  );
+}
+
+function Choices({
+  label,
+  hint,
+  error,
+  schema,
+  value,
+  onChange,
+}: Pick<Common, 'label' | 'hint' | 'error'> & {
+  schema: FormSchema;
+  value: unknown;
+  onChange: (value: unknown) => void;
+}) {
+  const { enum: words = [] } = schema.items as FormSchema;
+  const chosen = Array.isArray(value) ? (value as unknown[]) : [];
+  return (
+    <fieldset class="schema-group">
+      <legend>{label}</legend>
+      {hint && <p class="field-hint">{hint}</p>}
+      {error && (
+        <p class="field-error">
+          {label} {error}
+        </p>
+      )}
+      {words.map((word) => (
+        <Checkbox
+          key={word}
+          label={wordOf(word)}
+          isOn={chosen.includes(word)}
+          onChange={(isOn) =>
+            onChange(words.filter((it) => (it === word ? isOn : chosen.includes(it))))
+          }
+        />
+      ))}
+    </fieldset>
   );
 }
 

@@ -111,7 +111,11 @@ function Group({
 }
 
 /** With `withElements`, the error of the first invalid element. */
-function errorAt(error: Error | undefined, path: string, withElements = true): string | undefined {
+export function errorAt(
+  error: Error | undefined,
+  path: string,
+  withElements = true,
+): string | undefined {
   if (!(error instanceof GatewayApiError)) return undefined;
   const own = error.errors.find(({ field }) => field === path);
   if (own) return own.sentence;

@@ -36,7 +36,16 @@ export const MASK = '********';
 const LONG_TEXT = 10_000;
 
 type Kind =
-  'secret' | 'choice' | 'switch' | 'number' | 'lines' | 'long-text' | 'text' | 'group' | 'json';
+  | 'secret'
+  | 'choice'
+  | 'choices'
+  | 'switch'
+  | 'number'
+  | 'lines'
+  | 'long-text'
+  | 'text'
+  | 'group'
+  | 'json';
 
 export function isLongText({ maxLength = 0 }: FormSchema): boolean {
   return maxLength > LONG_TEXT;
@@ -54,7 +63,8 @@ export function kindOf(schema: FormSchema): Kind {
     case 'object':
       return schema.properties ? 'group' : 'json';
     case 'array':
-      return typeof schema.items === 'object' && schema.items.type === 'string' ? 'lines' : 'json';
+      if (typeof schema.items !== 'object' || schema.items.type !== 'string') return 'json';
+      return schema.items.enum ? 'choices' : 'lines';
     case 'string':
       if (schema['x-secret']) return 'secret';
       return isLongText(schema) ? 'long-text' : 'text';

@@ -80,6 +80,8 @@ const WORDS: {
   authentication: ({ authentication }) => authenticationWords(authentication),
   mtls_client_cert: ({ mtls_client_cert: certificate }) =>
     certificate && <CertificateEnd at={certificate.expires_at} />,
+  signatures: ({ signatures }) => signatures?.join(', '),
+  headers: ({ headers }) => headers?.map(({ name }) => name).join(', '),
   strategy: ({ strategy }) => retryWords(strategy),
   rate_limit: limitWords,
   // Shown with the limit.

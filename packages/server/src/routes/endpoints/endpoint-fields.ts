@@ -5,12 +5,13 @@ import { assertValid, type ProjectCall, type Static } from '../../api/vocabulary
 import { sealCertificate } from './client-certificate.js';
 import type { ChangedEndpoint } from './endpoint-schema.js';
 import { isMasked, sealAuthentication, secretProblem } from './endpoint-secrets.js';
+import { sealHeaders } from './static-headers.js';
 
 type Given = Static<typeof ChangedEndpoint>;
 
 /** Seals secrets. Throws `invalid_request` for the mask of a secret that is not stored. */
 export function columnsOf(
-  { http_timeout, authentication, mtls_client_cert: certificate, ...plain }: Given,
+  { http_timeout, authentication, mtls_client_cert: certificate, headers, ...plain }: Given,
   stored: EndpointRow | undefined,
   { sealer, id }: Pick<ProjectCall, 'sealer' | 'id'>,
 ): Partial<EndpointFields> {
@@ -30,6 +31,9 @@ export function columnsOf(
     ...plain,
     ...(http_timeout === undefined ? {} : { timeout_ms: Math.round(http_timeout * 1000) }),
     ...(authentication === undefined ? {} : { authentication: sealed ?? null }),
+    ...(headers !== undefined && {
+      headers: sealHeaders(headers, stored?.headers ?? null, id, sealer),
+    }),
     ...(certificate === undefined
       ? {}
       : {

@@ -1,4 +1,4 @@
-import { ENDPOINT_FORMATS } from '@gateway/store/config';
+import { ENDPOINT_FORMATS, SIGNATURE_SCHEMES } from '@gateway/store/config';
 import { INACTIVE_REASONS, type InactiveReason } from '@gateway/store/deliveries';
 import {
   answered,
@@ -21,6 +21,7 @@ import {
   type TSchema,
 } from '../../api/vocabulary.js';
 import { GivenCertificate, ShownCertificate } from './client-certificate.js';
+import { GivenHeaders, ShownHeaders } from './static-headers.js';
 
 const SECRET = { 'x-secret': true };
 const Authentication = object({
@@ -131,6 +132,31 @@ const others = {
     'x-unset': 'data of the event',
     ...OF_PROJECT,
   }),
+  signatures: nullable({
+    ...Type.Array(oneOf(SIGNATURE_SCHEMES), {
+      minItems: 1,
+      maxItems: SIGNATURE_SCHEMES.length,
+    }),
+    description:
+      '`hmac` and `ed25519` as in Standard Webhooks, by the secret or by a key whose public part is at `…/endpoints/{id}/jwks.json`; both also as HTTP Message Signatures (`rfc9421-…`).',
+    'x-unset': 'hmac',
+  }),
+  signature_prefix: nullable({
+    ...Type.String({
+      minLength: 1,
+      maxLength: 40,
+      pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
+      'x-sentence': 'must have only lower-case letters, digits and single hyphens between them',
+    }),
+    description:
+      'Names the headers of the signature: `svix` makes `svix-id`, `svix-timestamp` and `svix-signature`.',
+    'x-unset': 'webhook',
+  }),
+  headers: nullable({
+    ...GivenHeaders,
+    description: 'Sent with each request. Values are stored encrypted and never shown.',
+    'x-unset': 'none',
+  }),
   http_timeout: Type.Number({
     minimum: 0.1,
     maximum: 120,
@@ -220,6 +246,11 @@ const CircuitBreaker = object({
 const SecretView = object({
   uid: Id,
   value: string('Masked, except in the response that creates the secret.'),
+  public_key: nullable(
+    string(
+      'Public part of the key that signs while the secret does, as `whpk_` and base64; null without one.',
+    ),
+  ),
   created_at: Timestamp,
   expires_at: nullable(Timestamp),
 });
@@ -228,6 +259,7 @@ export const Endpoint = namedObject('Endpoint', {
   project_id: Id,
   ...answered({ ...needed, ...others }),
   mtls_client_cert: nullable(ShownCertificate),
+  headers: nullable(ShownHeaders),
   status: oneOf(
     STATUSES,
     'Deliveries to a `paused` endpoint are held. Deliveries to an `inactive` endpoint, which responded with 410 Gone, are discarded.',

@@ -36,9 +36,10 @@ export function secretProblem(secret: string): string | undefined {
 
 /** Live secrets, masked except for `shown`. */
 export function secretViews(secrets: readonly SecretRecord[], shown?: ShownSecret): unknown[] {
-  return liveSecrets(secrets).map(({ id, created_at, expires_at }) => ({
+  return liveSecrets(secrets).map(({ id, created_at, expires_at, ed25519 }) => ({
     uid: id,
     value: id === shown?.id ? shown.secret : `whsec_${MASK}`,
+    public_key: ed25519 ? `whpk_${ed25519.public_key}` : null,
     created_at,
     expires_at,
   }));

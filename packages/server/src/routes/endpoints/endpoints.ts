@@ -10,9 +10,11 @@ import {
   insertEndpoint,
   listEndpoints,
   rotateSecret,
+  sealKey,
   sealSecret,
   setEndpointStatus,
   updateEndpoint,
+  updateWithKey,
   type EndpointRow,
 } from '@gateway/store/config';
 import { expediteDeliveries, inactiveReasonOf } from '@gateway/store/deliveries';
@@ -52,6 +54,7 @@ import {
 } from './endpoint-schema.js';
 import { authenticationView, secretViews, type ShownSecret } from './endpoint-secrets.js';
 import { portalProblems } from './portal-fields.js';
+import { headerProblems, headersView } from './static-headers.js';
 
 const ListQuery = object({
   ...pageQuery,
@@ -78,7 +81,8 @@ function view(
   { ownerId }: Pick<ProjectCall, 'ownerId'>,
   shown?: ShownSecret,
 ): unknown {
-  const { id, secrets, authentication, mtls_client_cert: certificate, timeout_ms, ...plain } = row;
+  const { id, secrets, authentication, headers, timeout_ms, ...others } = row;
+  const { mtls_client_cert: certificate, ...plain } = others;
   return {
     uid: id,
     ...plain,
@@ -89,6 +93,7 @@ function view(
     secrets: secretViews(secrets, shown),
     authentication: authenticationView(authentication),
     mtls_client_cert: certificateView(certificate),
+    headers: headersView(headers),
     circuit_breaker: breaker,
   };
 }
@@ -127,11 +132,13 @@ export const endpointRoutes: readonly Route[] = [
         ...fieldProblems(rest),
         ...secretProblems(secret),
         ...certificateProblems(rest),
+        ...headerProblems({ ...NO_HEADERS, ...rest }),
         ...portalProblems(NewEndpoint, call),
       ]);
       if (rest.mtls_client_cert) await requireCertificateRoom(call);
       const id = newId();
-      const record = sealSecret(secret, id, sealer);
+      const sealed = sealSecret(secret, id, sealer);
+      const record = hasKey(rest) ? { ...sealed, ed25519: sealKey(id, sealer) } : sealed;
       const { name, url } = rest;
       const columns = columnsOf(rest, undefined, { ...call, id });
       const fields = {
@@ -181,18 +188,25 @@ export const endpointRoutes: readonly Route[] = [
     'Updates the given fields of an endpoint; null clears a field. If the origin of the URL changes, give the authentication and the client key again.',
     { ...managed, body: ChangedEndpoint },
     async (call) => {
-      const { database, project, id } = call;
+      const { database, project, id, sealer } = call;
       assertValid([...fieldProblems(call.body), ...portalProblems(ChangedEndpoint, call)]);
       const stored = await find(call);
       const body = withSecretUrl(call.body, stored);
-      const { url, authentication, mtls_client_cert } = stored;
-      assertValid([...movedProblems(body, stored), ...certificateProblems(body, stored)]);
+      const { url, authentication, mtls_client_cert, headers } = stored;
+      assertValid([
+        ...movedProblems(body, stored),
+        ...certificateProblems(body, stored),
+        ...headerProblems({ ...stored, headers: headersView(headers), ...body }, stored),
+      ]);
       if (body.mtls_client_cert && !mtls_client_cert) await requireCertificateRoom(call);
       const columns = columnsOf(body, stored, call);
       // Written together, so that a concurrent change cannot combine a secret with another URL.
-      if (columns.url !== undefined || columns.authentication || columns.mtls_client_cert)
-        Object.assign(columns, { url, authentication, mtls_client_cert, ...columns });
-      const row = await updateEndpoint(database.knex, project.id, id, columns);
+      const isTogether = columns.authentication || columns.mtls_client_cert || columns.headers;
+      if (columns.url !== undefined || isTogether)
+        Object.assign(columns, { url, authentication, mtls_client_cert, headers, ...columns });
+      const row = hasKey(columns)
+        ? await updateWithKey(database.knex, project.id, id, columns, () => sealKey(id, sealer))
+        : await updateEndpoint(database.knex, project.id, id, columns);
       // The new URL may be healthy, so the breaker is closed. If KV is unavailable, the breaker
       // stays as it is until its next probe.
       if (row && row.url !== url) await closeBreaker(call).catch(() => undefined);
@@ -242,7 +256,7 @@ export const endpointRoutes: readonly Route[] = [
   ),
   projectItem(
     'PUT /endpoints/:id/expire_secret',
-    'Rotates the secret of an endpoint. The old secrets keep signing for `expiration` hours. Only this response contains the new secret.',
+    'Rotates the secret of an endpoint, and its key if it has one. The old ones keep signing for `expiration` hours. Only this response contains the new secret.',
     {
       ...managed,
       message: 'secret rotated; keep the new one, it is not shown again',
@@ -253,15 +267,27 @@ export const endpointRoutes: readonly Route[] = [
       const { secret = generateSecret(), expiration: hours = 24 } = call.body;
       assertValid(secretProblems(secret));
       // Opening a stored secret proves that this is the encryption key of the agents.
-      for (const { value } of (await find(call)).secrets.slice(0, 1))
+      const stored = await find(call);
+      for (const { value } of stored.secrets.slice(0, 1))
         sealer.open(value, ['endpoints', id, 'secrets']);
-      const record = sealSecret(secret, id, sealer);
+      const sealed = sealSecret(secret, id, sealer);
+      const record = hasKey(stored) ? { ...sealed, ed25519: sealKey(id, sealer) } : sealed;
       const row = await rotateSecret(database.knex, project.id, id, record, hours * 3_600_000);
       return row && { row, shown: { id: record.id, secret } };
     },
     viewWithSecret,
   ),
 ];
+
+const NO_HEADERS = { headers: null, authentication: null, signature_prefix: null };
+
+function hasKey({
+  signatures,
+}: {
+  readonly signatures?: readonly string[] | null | undefined;
+}): boolean {
+  return signatures?.some((scheme) => scheme.endsWith('ed25519')) ?? false;
+}
 
 async function find({ database, project, id }: ProjectCall): Promise<EndpointRow> {
   return found(await findEndpoint(database.knex, project.id, id), 'endpoint', id);

@@ -1,6 +1,8 @@
 import { type ChangedEndpoint, type CreateEndpoint, forms } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import {
+  errorAt,
   fieldError,
   type FormSchema,
   labelOf,
@@ -127,10 +129,48 @@ const CertificateFields: Widget = ({ schema, value, onChange, stored, error }) =
   );
 };
 
+interface Header {
+  readonly name: string;
+  readonly value?: string;
+}
+
+/** One header per line. The mask as a value keeps the stored one. */
+const HeaderFields: Widget = ({ schema, value, onChange, error }) => {
+  const lines = (headers: unknown) =>
+    ((headers ?? []) as Header[]).map(({ name, value: it }) => `${name}: ${it ?? ''}`).join('\n');
+  const [text, setText] = useState(lines(value['headers']));
+  return (
+    <TextArea
+      label="Headers"
+      isMono
+      hint={`${schema.description} One per line, as name: value; ${MASK} keeps the stored value.`}
+      value={text}
+      onChange={(typed) => {
+        setText(typed);
+        onChange({ ...value, headers: headersIn(typed) });
+      }}
+      error={errorAt(error, 'headers')}
+    />
+  );
+};
+
+function headersIn(text: string): Header[] | null {
+  const headers = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .map((line) => {
+      const [name = '', ...rest] = line.split(':');
+      return { name: name.trim(), value: rest.join(':').trim() };
+    });
+  return headers.length > 0 ? headers : null;
+}
+
 /** These inputs cannot be generated from the schema. */
 const WIDGETS: Readonly<Record<string, Widget>> = {
   authentication: AuthenticationFields,
   mtls_client_cert: CertificateFields,
+  headers: HeaderFields,
   strategy: RetryFields,
   rate_limit: RateLimitFields,
   rate_limit_duration: () => null,
