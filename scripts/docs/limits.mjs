@@ -294,6 +294,8 @@ export const limits = {
       scope: 'endpoint', mechanism: 'window', beyond: ['stays'] },
     { field: 'rate_limit', what: 'requests to an endpoint, or `config.ratelimit` of its project', stage: 'agent/flow-control/rate-limits',
       scope: 'endpoint', mechanism: 'bucket', beyond: ['waits', 'stays'] },
+    { constant: 'RETRY_AFTER_MAX_MS', what: 'time for which an endpoint is left alone that asks for it', stage: 'agent/flow-control/breaker-record',
+      scope: 'endpoint', mechanism: 'cap', beyond: ['paused'] },
     { setting: 'circuit_breaker.failure_threshold', stage: 'agent/flow-control/circuit-breakers',
       scope: 'endpoint', mechanism: 'bucket', beyond: ['paused'], against: ['hanging endpoints'] },
   ],

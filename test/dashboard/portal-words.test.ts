@@ -109,6 +109,7 @@ words('each state of a delivery says what we do next', () => {
     });
   const starts: Record<WaitReason, string> = {
     breaker: 'We paused sending because your server did not accept our requests.',
+    back_off: 'Your server asked for fewer requests.',
     rate_limit: 'The endpoint has a rate limit',
     slow: 'Your server answers slowly',
     lookup: 'This message is delayed on our side.',

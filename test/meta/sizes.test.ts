@@ -11,13 +11,13 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 388,
+  'packages/agent': 397,
   'packages/cli': 289,
   'packages/client': 26,
   // The token buckets of all packages are here.
   // It guards push sources, as it guards the other plugins.
   'packages/core': 465,
-  'packages/dashboard': 562,
+  'packages/dashboard': 563,
   'packages/docs': 1,
   // Has all that agents, servers and commands share of their stores: samples, pools, health, usage.
   'packages/ingest': 177,
@@ -25,9 +25,9 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/plugin': 41,
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
-  'packages/server': 552,
+  'packages/server': 553,
   // Limits that count in KV, or in memory while it is away, have come from agent and server.
-  'packages/store': 581,
+  'packages/store': 583,
   'plugins/metrics-pullmetrics': 10,
   // Providers, signatures and handshakes have come from the server.
   'plugins/source-http': 32,

@@ -130,7 +130,10 @@ export function wireWorker(shard: Shard, parts: ProcessParts) {
     claimer,
     name: parts.name,
     readsSources,
-    onRenewed: () => sources.share(),
+    onRenewed() {
+      sources.share();
+      delivery.publishLimits();
+    },
   });
 
   const queues = new AbortController();

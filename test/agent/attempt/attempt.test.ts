@@ -131,6 +131,7 @@ schedule(
 const SENT: Attempted = {
   outcome: 'delivered',
   afterSeconds: null,
+  isOverloaded: false,
   mayRetryAtOnce: false,
   target: 'topic orders',
   code: null,

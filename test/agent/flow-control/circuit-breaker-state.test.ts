@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { BreakerPolicy } from '#agent/config/breaker-policy';
 import {
+  backOff,
   closeBreaker,
   countRequests,
   isSpent,
@@ -30,6 +31,41 @@ function after(
 }
 
 const open = after(10, 10);
+
+breaker('an endpoint that asks to wait is left alone as long as it says, at most a day', () => {
+  const asked = (ms: number | null, record?: BreakerRecord, nowMs = 0) =>
+    backOff(record, 'p', ms, policy, nowMs);
+  assert.equal(asked(5_000)?.back_off, { until_ms: 5_000, ms: 5_000 });
+  assert.is(asked(5_000)?.state, 'closed');
+  assert.is(asked(90_000_000)?.back_off?.ms, 86_400_000);
+  assert.is(asked(0), undefined);
+  assert.is(asked(3_000, asked(5_000), 1_000), undefined, 'it already waits for longer');
+  assert.is(asked(9_000, asked(5_000), 1_000)?.back_off?.until_ms, 10_000);
+  assert.equal(asked(1_000, open, 500)?.state, 'open', 'an open breaker stays open');
+});
+
+breaker('without a time, back-offs that follow each other double up to a minute', () => {
+  let record: BreakerRecord | undefined;
+  const lengths: number[] = [];
+  for (let k = 0; k < 8; k++) {
+    const nowMs = record?.back_off?.until_ms ?? 0;
+    record = backOff(record, 'p', null, policy, nowMs)!;
+    assert.is(backOff(record, 'p', null, policy, nowMs + 1), undefined, 'once for a burst');
+    lengths.push(record.back_off!.ms);
+  }
+  assert.equal(lengths, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+  const { until_ms: untilMs, ms } = record!.back_off!;
+  assert.is(backOff(record, 'p', null, policy, untilMs + 2 * ms)?.back_off?.ms, 1_000);
+  assert.is(isSpent(record!, untilMs), false);
+  assert.is(isSpent(record!, Math.max(untilMs + 2 * ms, record!.until_ms)), true);
+});
+
+breaker('requests are counted while an endpoint backs off, and may open its breaker', () => {
+  const waiting = backOff(undefined, 'p', 1_000, policy, 0)!;
+  const opened = after(10, 10, waiting);
+  assert.is(opened.state, 'open');
+  assert.equal(opened.back_off, waiting.back_off);
+});
 
 breaker('it opens when enough requests were made and enough of them have failed', () => {
   assert.is(after(9, 9).state, 'closed');

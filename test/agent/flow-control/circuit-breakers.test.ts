@@ -91,6 +91,17 @@ function each(behaviour: string, test: (one: Agent, other: Agent, kv: Kv) => Pro
 }
 
 each(
+  'an endpoint that asks one agent to wait is left alone by the others too',
+  async (one, other) => {
+    one.circuitBreakers.backOff(endpoint, 60_000);
+    assert.ok(one.circuitBreakers.backsOffMs(endpoint.id) > 50_000, 'at once');
+    await until('the other to know', () => other.circuitBreakers.backsOffMs(endpoint.id) > 0);
+    assert.equal(other.circuitBreakers.backingOff(), [{ projectId: 'p', endpointId: 'e' }]);
+    assert.equal([states(one, other), one.trips.length], [[undefined, undefined], 0]);
+  },
+);
+
+each(
   'one agent opens it at once, the other learns of it, and one line and one trip tell',
   async (one, other) => {
     // Successes before the first failure are not recorded.

@@ -32,6 +32,8 @@ const OPEN = {
   isSlow: false,
   probe: 'none' as EndpointQueue['probe'],
   breaker: undefined as UnclosedBreaker | undefined,
+  backsOffMs: 0,
+  most: Infinity,
   tokens: 1,
   hasRoom: true,
   isReserve: false,
@@ -63,8 +65,12 @@ function scene(given: Partial<State>) {
     },
     circuitBreakers: {
       stateOf: () => state.breaker,
+      backsOffMs: () => state.backsOffMs,
+      notClosed: () => [],
+      backingOff: () => [],
       requestProbe: () => (did.probes++, new Promise(() => undefined)),
     },
+    concurrency: { limitOf: (_id: string, most: number) => Math.min(most, state.most) },
     rateLimits: {
       take: () => state.tokens > did.taken && (did.taken++, true),
       room: () => ROOM,
@@ -105,6 +111,7 @@ const all = 'postpone all but 0 (breaker: breaker)';
 const probe = 'postpone all but 100 (breaker: breaker)';
 const rate = 'postpone all but 20 (rate: rate_limit)';
 const slow = (keep: number) => `postpone all but ${keep} (backlog: slow)`;
+const backOff = (keep: number) => `postpone all but ${keep} (backOff: back_off)`;
 const limited = { endpoint: { limit } };
 
 /** The answers of each gate alone. What is missing passes. */
@@ -122,7 +129,16 @@ const cases: readonly (readonly [Partial<State>, Partial<Record<Question, string
   [{ sending: 49 }, {}],
   [{ sending: 50 }, { send: 'keep (concurrency)' }],
   [{ sending: 3, endpoint: { concurrency: 3 } }, { send: 'keep (concurrency)' }],
+  [{ sending: 3, most: 3 }, { send: 'keep (concurrency)' }],
   [{ hasShare: false }, { send: 'keep (share)' }],
+  [
+    { backsOffMs: 5_000 },
+    { send: backOff(0), commit: backOff(0), claim: backOff(0), look: backOff(0) },
+  ],
+  [
+    { backsOffMs: 1_000, waiting: 100 },
+    { send: backOff(100), commit: backOff(100), claim: backOff(100) },
+  ],
   [{ breaker: open }, { send: all, commit: all, claim: all, look: all }],
   [{ breaker: probed, waiting: 99 }, { send: probe }],
   [

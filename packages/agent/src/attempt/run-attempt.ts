@@ -67,6 +67,7 @@ export class AttemptRunner {
           this.#recordOf(attempt, {
             outcome: 'retry',
             afterSeconds: null,
+            isOverloaded: false,
             mayRetryAtOnce: false,
             target: endpoint.url,
             code: null,
@@ -140,6 +141,7 @@ function attemptRecord(
     traceparent: trace?.traceparent ?? null,
     transformedData,
     isUp: sent.isUp,
+    askedSeconds: sent.isOverloaded ? sent.afterSeconds : undefined,
     isGone: outcome === 'gone',
     isOperational: isOperational(delivery.eventType),
   };

@@ -3,11 +3,17 @@ import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
 import type { AttemptRunner } from '../attempt/run-attempt.js';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint } from '@gateway/ingest/routing/project';
+import type { AdaptiveConcurrency } from '../flow-control/adaptive-concurrency.js';
 import type { BacklogPacing } from '../flow-control/backlog-pacing.js';
 import type { CircuitBreakers } from '../flow-control/circuit-breakers.js';
 import type { RateLimits } from '../flow-control/rate-limits.js';
 import { type EndpointQueue, SLOW_AFTER_MS } from '../flow-control/endpoint-queue.js';
-import type { Consumers, Gates, GateRefusal } from '../flow-control/gates.js';
+import {
+  concurrencyOf,
+  type Consumers,
+  type Gates,
+  type GateRefusal,
+} from '../flow-control/gates.js';
 import { type LoopShares, SHARES_LOOK_MS, SLICE_MS } from '@gateway/core/process';
 import type { Attempt } from '../model/delivery.js';
 import type { NotSent } from '../model/destination.js';
@@ -15,10 +21,11 @@ import type { DueTimes } from './due-times.js';
 import type { DeliveriesInFlight } from './in-flight.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 
-interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'log'> {
+interface SchedulerOptions extends Pick<AgentContext, 'config' | 'configCache' | 'log'> {
   readonly inFlight: DeliveriesInFlight;
   readonly gates: Gates;
-  readonly circuitBreakers: Pick<CircuitBreakers, 'recordProbe' | 'countRequest'>;
+  readonly circuitBreakers: Pick<CircuitBreakers, 'recordProbe' | 'countRequest' | 'backOff'>;
+  readonly concurrency: Pick<AdaptiveConcurrency, 'answered' | 'forget'>;
   readonly rateLimits: Pick<RateLimits, 'forget'>;
   readonly backlogPacing: Pick<BacklogPacing, 'answeredWell' | 'forget'>;
   readonly attempts: AttemptRunner;
@@ -197,18 +204,26 @@ export class Scheduler {
   }
 
   #learn(queue: EndpointQueue, { endpoint, isProbe }: Attempt, record: AttemptRecord): void {
-    const { inFlight, circuitBreakers, backlogPacing, dueTimes } = this.options;
+    const { config, inFlight, circuitBreakers, backlogPacing, dueTimes } = this.options;
     const isPrompt = record.durationMs < SLOW_AFTER_MS;
     const wasUnproven = queue.isUnproven;
     if (isPrompt !== queue.isPrompt) inFlight.setPrompt(queue, isPrompt);
     // The deliveries that the claimer left in Postgres while the endpoint was unproven can be
     // claimed now.
     if (wasUnproven && isPrompt) dueTimes.add(queue.projectId, 0);
-    const { isUp, isOperational } = record;
+    const { isUp, isOperational, askedSeconds, durationMs } = record;
     const error = record.detail ?? '';
+    const nowMs = performance.now();
+    if (askedSeconds !== undefined)
+      circuitBreakers.backOff(endpoint, askedSeconds && askedSeconds * 1000);
+    if (isUp !== null) {
+      const isOverloaded = askedSeconds !== undefined || record.errorClass === 'timeout';
+      const answer = { durationMs, isOverloaded, sending: queue.sending + 1 };
+      const most = concurrencyOf(endpoint, config);
+      this.options.concurrency.answered(endpoint.id, most, answer, nowMs);
+    }
     // Closing the circuit breaker expedites the backlog as well.
     if (isProbe) return void circuitBreakers.recordProbe(endpoint, isUp === true, error);
-    const nowMs = performance.now();
     if (isUp && isPrompt && !queue.isSlow(nowMs)) backlogPacing.answeredWell(endpoint, nowMs);
     if (isUp !== null) circuitBreakers.countRequest(endpoint, isUp, error, isOperational);
   }
@@ -225,7 +240,7 @@ export class Scheduler {
 
   /** Offers waiting queues again, and returns excess deliveries of slow or limited endpoints. */
   #look(): void {
-    const { configCache, inFlight, gates, rateLimits, backlogPacing } = this.options;
+    const { configCache, inFlight, gates, rateLimits, backlogPacing, concurrency } = this.options;
     const nowMs = performance.now();
     this.#uncrowd(Infinity);
     for (const queue of inFlight.queues.values()) {
@@ -239,6 +254,7 @@ export class Scheduler {
     this.#pump();
     rateLimits.forget(nowMs);
     backlogPacing.forget(nowMs);
+    concurrency.forget(nowMs);
     if (inFlight.size === 0) {
       clearInterval(this.#lookTimer);
       this.#lookTimer = undefined;

@@ -1,10 +1,12 @@
 import { TokenBuckets } from '@gateway/core/process';
 import { expediteDeliveries } from '@gateway/store/deliveries';
+import { writeLoweredLimits } from '@gateway/store/kv';
 import { GoneEndpoints } from '../attempt/gone-endpoints.js';
 import { AttemptRunner } from '../attempt/run-attempt.js';
 import { SubscriptionFunctions } from '../attempt/subscription-functions.js';
 import type { AgentContext } from '../config/agent-context.js';
 import { HttpDestination } from '../destinations/http/http-destination.js';
+import { AdaptiveConcurrency } from '../flow-control/adaptive-concurrency.js';
 import { BacklogPacing } from '../flow-control/backlog-pacing.js';
 import type { CircuitBreakers } from '../flow-control/circuit-breakers.js';
 import { Gates } from '../flow-control/gates.js';
@@ -51,7 +53,7 @@ export function wireDelivery(
   context: AgentContext,
   { notifier, circuitBreakers, observers }: DeliveryParts,
 ) {
-  const { config, database, log, lease, buckets } = context;
+  const { config, database, kv, log, lease, buckets } = context;
   const { database: data, planes } = context.shard;
   const onShard = { ...context, database: data, circuitBreakers };
 
@@ -68,6 +70,7 @@ export function wireDelivery(
     log,
     expedite: ({ projectId, id: endpointId }) =>
       expediteDeliveries(planes, { projectId, endpointId }, [
+        'back_off',
         'breaker',
         'lookup',
         'shortage',
@@ -76,7 +79,15 @@ export function wireDelivery(
   });
   const rateLimits = new RateLimits({ buckets, lease, inFlight });
   const consumers = { size: consumersOf(config.consumer_pool_size), busy: 0 };
-  const gates = new Gates({ ...onShard, consumers, inFlight, rateLimits, backlogPacing });
+  const concurrency = new AdaptiveConcurrency();
+  const gates = new Gates({
+    ...onShard,
+    consumers,
+    concurrency,
+    inFlight,
+    rateLimits,
+    backlogPacing,
+  });
 
   const claimer = new Claimer({ ...onShard, inFlight, gates, dueTimes, releaser });
   const functions = new SubscriptionFunctions(context);
@@ -94,6 +105,7 @@ export function wireDelivery(
     ...onShard,
     inFlight,
     gates,
+    concurrency,
     rateLimits,
     backlogPacing,
     attempts,
@@ -102,6 +114,13 @@ export function wireDelivery(
     dueTimes,
     consumers,
   });
+
+  /** For the management API. */
+  const publishLimits = (): void => {
+    writeLoweredLimits(kv, concurrency.lowered()).catch((error: unknown) =>
+      log.debug({ error }, 'KV is unavailable: the management API cannot show concurrency.'),
+    );
+  };
 
   /** Stops sending, waits until running requests are recorded, and returns waiting deliveries. */
   const drainDeliveries = async (): Promise<void> => {
@@ -120,7 +139,9 @@ export function wireDelivery(
     destination,
     attemptWriter,
     consumers,
+    concurrency,
     scheduler,
+    publishLimits,
     drainDeliveries,
   };
 }

@@ -11,6 +11,10 @@ const WINDOW_REQUESTS = 100;
  * meanwhile, its open time doubles.
  */
 const REMEMBERED = 2;
+/** Without `Retry-After`. It doubles while back-offs follow each other closely. */
+const BACK_OFF_MS = 1_000;
+const BACK_OFF_MAX_MS = 60_000;
+const RETRY_AFTER_MAX_MS = 24 * 3_600_000;
 
 export function windowRequests({ minimumRequests }: BreakerPolicy): number {
   return Math.max(WINDOW_REQUESTS, 2 * minimumRequests);
@@ -39,6 +43,7 @@ export function countRequests(
     failures: (isCurrent ? record.failures : 0) + failures,
     trips: record && nowMs < record.forget_ms ? record.trips : 0,
     forget_ms: record?.forget_ms ?? 0,
+    ...(record?.back_off && { back_off: record.back_off }),
   };
   const fails =
     sum.requests >= policy.minimumRequests && sum.failures >= sum.requests * policy.threshold;
@@ -102,7 +107,46 @@ export function closeBreaker(
   };
 }
 
+/**
+ * After an answer that asks for fewer requests. Undefined if the endpoint already backs off for as
+ * long: answers of requests that were under way when the back-off began do not double it.
+ *
+ * @param askedMs the `Retry-After`, or null if there was none
+ */
+export function backOff(
+  record: BreakerRecord | undefined,
+  projectId: string,
+  askedMs: number | null,
+  { windowMs }: BreakerPolicy,
+  nowMs: number,
+): BreakerRecord | undefined {
+  const last = record?.back_off;
+  if (askedMs === null && last && nowMs < last.until_ms) return undefined;
+  const isRepeated = last !== undefined && nowMs < last.until_ms + REMEMBERED * last.ms;
+  const ms =
+    askedMs === null
+      ? Math.min(isRepeated ? 2 * last.ms : BACK_OFF_MS, BACK_OFF_MAX_MS)
+      : Math.min(askedMs, RETRY_AFTER_MAX_MS);
+  const untilMs = nowMs + ms;
+  if (ms <= 0 || (last && untilMs <= last.until_ms)) return undefined;
+  const noRequests = {
+    project_id: projectId,
+    state: 'closed',
+    since_ms: nowMs,
+    until_ms: nowMs + windowMs,
+    requests: 0,
+    failures: 0,
+    trips: 0,
+    forget_ms: 0,
+  } as const;
+  return { ...(record ?? noRequests), back_off: { until_ms: untilMs, ms } };
+}
+
 /** The record has no further effect and can be removed. */
-export function isSpent({ state, until_ms, forget_ms }: BreakerRecord, nowMs: number): boolean {
-  return state === 'closed' && nowMs >= until_ms && nowMs >= forget_ms;
+export function isSpent(
+  { state, until_ms, forget_ms, back_off: last }: BreakerRecord,
+  nowMs: number,
+): boolean {
+  const untilMs = Math.max(until_ms, forget_ms, last ? last.until_ms + REMEMBERED * last.ms : 0);
+  return state === 'closed' && nowMs >= untilMs;
 }

@@ -4,6 +4,7 @@ import type { BreakerPolicy } from '../config/breaker-policy.js';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { Trip } from '../model/delivery.js';
 import {
+  backOff,
   closeBreaker,
   countRequests,
   isSpent,
@@ -95,6 +96,19 @@ export class CircuitBreakers {
     );
   }
 
+  /** Milliseconds until the endpoint may be called again, or 0 if it did not ask to wait. */
+  backsOffMs(endpointId: string): number {
+    const untilMs = this.#known.get(endpointId)?.record?.back_off?.until_ms;
+    return untilMs === undefined ? 0 : Math.max(0, untilMs - this.#nowMs());
+  }
+
+  /** Endpoints that asked to wait, and still do. */
+  backingOff(): { readonly projectId: string; readonly endpointId: string }[] {
+    return [...this.#known].flatMap(([endpointId, { projectId }]) =>
+      this.backsOffMs(endpointId) > 0 ? [{ projectId, endpointId }] : [],
+    );
+  }
+
   stateOf(endpointId: string): UnclosedBreaker | undefined {
     if (this.#notClosed === 0) return undefined;
     const record = this.#known.get(endpointId)?.record;
@@ -143,6 +157,25 @@ export class CircuitBreakers {
     known.isOpenedHere = record.state === 'open';
     this.#put(endpoint.id, known, record);
     void this.#report(endpoint.id, known);
+  }
+
+  /**
+   * Holds all deliveries of an endpoint that asks for fewer requests: here at once, and in other
+   * agents after their next sync.
+   *
+   * @param askedMs the `Retry-After`, or null if there was none
+   */
+  backOff(endpoint: Endpoint, askedMs: number | null): void {
+    const { id, projectId } = endpoint;
+    const policy = this.options.policyOf(endpoint) ?? NOTHING.policy;
+    const known = this.#known.get(id) ?? { ...NOTHING, projectId, policy };
+    const next = (record: BreakerRecord | undefined) =>
+      backOff(record, projectId, askedMs, policy, this.#nowMs());
+    const record = next(known.record);
+    if (!record) return;
+    this.#known.set(id, known);
+    this.#put(id, known, record);
+    void this.#change(id, known, next);
   }
 
   /** If it resolves with true, send one request and report its result to `recordProbe`. */

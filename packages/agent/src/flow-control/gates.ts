@@ -5,6 +5,7 @@ import { inactiveReason } from '@gateway/ingest/routing/first-delivery';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { Wait } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
+import type { AdaptiveConcurrency } from './adaptive-concurrency.js';
 import type { BacklogPacing } from './backlog-pacing.js';
 import type { CircuitBreakers } from './circuit-breakers.js';
 import { type EndpointQueue, type QueuesInFlight, SLOW_WAITING_MAX } from './endpoint-queue.js';
@@ -12,6 +13,8 @@ import type { RateLimits } from './rate-limits.js';
 
 /** How long a slow endpoint's further deliveries wait in Postgres. */
 const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
+const SHORT_BACK_OFF_MS = 2_000;
+const BACK_OFF_SPREAD_MAX_MS = 30_000;
 /**
  * Deliveries offered to a slow endpoint per second and concurrent request: twice what it can
  * handle.
@@ -27,10 +30,10 @@ export type Question = 'send' | 'commit' | 'claim' | 'look';
 
 /** The gates, in the order in which they are asked. The first that refuses decides. */
 const ASKED = {
-  send: ['lease', 'pause', 'concurrency', 'share', 'breaker', 'rate'],
-  commit: ['breaker', 'rate', 'backlog', 'room'],
-  claim: ['pause', 'breaker', 'rate', 'backlog', 'room'],
-  look: ['moved', 'breaker', 'rate', 'backlog'],
+  send: ['lease', 'pause', 'concurrency', 'share', 'backOff', 'breaker', 'rate'],
+  commit: ['backOff', 'breaker', 'rate', 'backlog', 'room'],
+  claim: ['pause', 'backOff', 'breaker', 'rate', 'backlog', 'room'],
+  look: ['moved', 'backOff', 'breaker', 'rate', 'backlog'],
 } as const satisfies Readonly<Record<Question, readonly string[]>>;
 
 type GateName = (typeof ASKED)[Question][number];
@@ -74,7 +77,11 @@ export interface GateParts extends Pick<
 > {
   readonly consumers: Consumers;
   readonly inFlight: QueuesInFlight;
-  readonly circuitBreakers: Pick<CircuitBreakers, 'stateOf' | 'requestProbe' | 'notClosed'>;
+  readonly circuitBreakers: Pick<
+    CircuitBreakers,
+    'stateOf' | 'requestProbe' | 'notClosed' | 'backsOffMs' | 'backingOff'
+  >;
+  readonly concurrency: Pick<AdaptiveConcurrency, 'limitOf'>;
   readonly rateLimits: Pick<RateLimits, 'take' | 'room' | 'slots'>;
   readonly backlogPacing: Pick<BacklogPacing, 'spreadMs' | 'addPostponed'>;
 }
@@ -87,6 +94,7 @@ export function gatesOf({
   consumers,
   inFlight,
   circuitBreakers,
+  concurrency,
   rateLimits,
   backlogPacing,
 }: GateParts): Readonly<Record<GateName, Gate>> {
@@ -132,10 +140,26 @@ export function gatesOf({
     },
 
     concurrency: (endpoint, queue) =>
-      queue!.sending < concurrencyOf(endpoint, config) ? undefined : atConcurrency,
+      queue!.sending < concurrency.limitOf(endpoint.id, concurrencyOf(endpoint, config))
+        ? undefined
+        : atConcurrency,
 
     share: (_endpoint, queue) =>
       queue!.hasShare(consumers.size, consumers.size - consumers.busy) ? undefined : noShare,
+
+    backOff(endpoint, _queue, question, waiting) {
+      const inMs = circuitBreakers.backsOffMs(endpoint.id);
+      // A short back-off ends before deliveries would be back from Postgres.
+      const most = inMs < SHORT_BACK_OFF_MS ? SLOW_WAITING_MAX : 0;
+      if (inMs === 0 || (waiting <= most && question !== 'send')) return undefined;
+      const dueInMs = Math.ceil(inMs);
+      return spread('backOff', most, endpoint, {
+        reason: 'back_off',
+        dueInMs,
+        spreadMs: Math.min(Math.round(inMs / 4), BACK_OFF_SPREAD_MAX_MS),
+        paceMs: 0,
+      });
+    },
 
     breaker(endpoint, queue, question, waiting) {
       const breaker = circuitBreakers.stateOf(endpoint.id);
@@ -185,7 +209,10 @@ export function gatesOf({
   };
 }
 
-function concurrencyOf({ concurrency }: Endpoint, { delivery }: GateParts['config']): number {
+export function concurrencyOf(
+  { concurrency }: Endpoint,
+  { delivery }: GateParts['config'],
+): number {
   return concurrency ?? delivery.endpoint_concurrency;
 }
 
@@ -246,7 +273,8 @@ export class Gates {
     const { configCache, inFlight, circuitBreakers } = this.options;
     const unreadable = configCache.projects.get(projectId)?.unreadable ?? [];
     const ids = new Set(Array.from(unreadable, ({ id }) => id));
-    for (const it of [...circuitBreakers.notClosed(), ...inFlight.queues.values()])
+    const held = [...circuitBreakers.notClosed(), ...circuitBreakers.backingOff()];
+    for (const it of [...held, ...inFlight.queues.values()])
       if (it.projectId === projectId) ids.add(it.endpointId);
     return ids;
   }

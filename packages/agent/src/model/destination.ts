@@ -26,6 +26,8 @@ export interface Attempted {
   readonly outcome: 'delivered' | 'retry' | 'failed' | 'gone';
   /** The delay that the target asks for before a retry. */
   readonly afterSeconds: number | null;
+  /** Whether the target asks for fewer requests, so that all its deliveries wait. */
+  readonly isOverloaded: boolean;
   /**
    * Whether a retry at once may succeed, because a connection that had been idle was lost. Others
    * may be lost too, so this is no reason for a second one.

@@ -93,7 +93,7 @@ export const series = {
   gateway_endpoint_slow: { type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
     help: 'Set to 1 while an endpoint is so slow that this agent leaves its deliveries in Postgres and serves others first; otherwise absent.' },
   gateway_deliveries_postponed_total: { type: 'counter', labels: ['project', 'endpoint', 'reason'],
-    help: 'Deliveries that this agent postponed without an attempt, by reason: breaker (open), rate_limit, lookup (DNS), shortage (of files or ports of the agent, or name servers), function (of the subscription), or slow.' },
+    help: 'Deliveries that this agent postponed without an attempt, by reason: back_off (the endpoint asked to wait), breaker (open), rate_limit, lookup (DNS), shortage (of files or ports of the agent, or name servers), function (of the subscription), or slow.' },
   gateway_clock_offset_seconds: { type: 'gauge', labels: [],
     help: "Seconds that the clock of Postgres is ahead of this agent's machine, negative if behind; 0 within the duration of a heartbeat. Requests are signed with the time of Postgres." },
   gateway_events_recovered_total: { type: 'counter', labels: [], help: 'Events whose queue signal was lost and that were routed by the reconciler.' },

@@ -27,6 +27,10 @@ const WAITS: Readonly<Record<NonNullable<EventDelivery['waits_for']>, StateWords
     sentence:
       'We paused sending because your server did not accept our requests. We send this message as soon as it accepts one.',
   },
+  back_off: {
+    remark: 'asked to wait',
+    sentence: 'Your server asked for fewer requests. We send this message after the pause.',
+  },
   rate_limit: {
     remark: 'rate limit',
     sentence: 'The endpoint has a rate limit, and other messages come first.',

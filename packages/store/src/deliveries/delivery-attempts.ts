@@ -27,6 +27,11 @@ export interface AttemptRecord extends EventRef {
   readonly transformedData?: string | undefined;
   /** Whether the target works. Null if it was not reached for other reasons. Not stored. */
   readonly isUp: boolean | null;
+  /**
+   * The target asked for fewer requests, after this time or, if null, without naming one. Not
+   * stored.
+   */
+  readonly askedSeconds?: number | null | undefined;
   /** The target takes no deliveries any more. Not stored. */
   readonly isGone: boolean;
   /** The delivery is that of an operational event. Not stored. */

@@ -7,6 +7,8 @@ import { notifyDue } from './agents.js';
 export const WAIT_REASONS = {
   breaker:
     'The circuit breaker of the endpoint is open: the endpoint fails, and nothing is sent until the next probe.',
+  back_off:
+    'Its endpoint asked for fewer requests (429, 503 or Retry-After), so nothing is sent to it until the time that it named.',
   rate_limit: 'Its endpoint has a rate limit, and other deliveries come first.',
   lookup:
     'The project has reached its limit of DNS lookups (delivery.lookups_per_project), and the name servers are slow.',

@@ -19,6 +19,8 @@ export interface BreakerRecord {
   readonly trips: number;
   readonly forget_ms: number;
   readonly by?: string;
+  /** The endpoint asked to be called later. Independent of the state. */
+  readonly back_off?: { readonly until_ms: number; readonly ms: number };
 }
 
 /**
@@ -44,6 +46,8 @@ export interface BreakerView {
   readonly until: Date | null;
   readonly requests: number;
   readonly failures: number;
+  /** Until when the endpoint asked not to be called. Null if it did not ask, or the time is over. */
+  readonly back_off_until: Date | null;
 }
 
 /** For the API. `since` and `until` are null while it is closed. */
@@ -54,9 +58,18 @@ export function breakerView(record: BreakerRecord | undefined): BreakerView {
     until_ms: until = 0,
     requests = 0,
     failures = 0,
+    back_off: backOff,
   } = record ?? {};
   const time = (ms: number) => (state === 'closed' ? null : new Date(ms));
-  return { state, since: time(since), until: time(until), requests, failures };
+  const backsOff = backOff !== undefined && backOff.until_ms > Date.now();
+  return {
+    state,
+    since: time(since),
+    until: time(until),
+    requests,
+    failures,
+    back_off_until: backsOff ? new Date(backOff.until_ms) : null,
+  };
 }
 
 /** Agents notice a changed record within this time, and one millisecond a record. */
@@ -94,6 +107,8 @@ export async function resetBreaker(kv: Kv, endpointId: string): Promise<boolean>
     const text = entries.get(endpointId);
     if (text === undefined) return false;
     const [done] = await map.change([{ field: endpointId, from: text, to: undefined }]);
-    if (done) return decodeValue<BreakerRecord>('breaker', text)?.state !== 'closed';
+    if (!done) continue;
+    const record = decodeValue<BreakerRecord>('breaker', text);
+    return record?.state !== 'closed' || record.back_off !== undefined;
   }
 }

@@ -1,4 +1,5 @@
 export * from './circuit-breakers.js';
+export * from './endpoint-limits.js';
 export * from './kv-fallback.js';
 export * from './kv.js';
 export * from './memory-kv.js';

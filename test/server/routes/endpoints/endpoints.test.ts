@@ -6,6 +6,7 @@ import { deleteEndpoint, findEndpoint, type EndpointRow } from '#store/config/en
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import { sweepDeliveries } from '#store/deliveries/settle-deliveries';
 import type { BreakerRecord } from '#store/kv/circuit-breakers';
+import { writeLoweredLimits } from '#store/kv/endpoint-limits';
 import { makeDelivery, makeEvents } from '../../../store/made.js';
 import { encryptionKey, makeProject, mistakes, startApi, type Api } from '../../api.js';
 
@@ -506,7 +507,8 @@ endpoints(
   'the circuit breaker of an endpoint is shown, in lists too, and closed on request, which hastens what waits',
   async () => {
     const { uid, circuit_breaker: closed } = (await create()).body.data;
-    assert.equal(closed, { state: 'closed', since: null, until: null, requests: 0, failures: 0 });
+    const none = { since: null, until: null, requests: 0, failures: 0, back_off_until: null };
+    assert.equal(closed, { state: 'closed', ...none });
     const nowMs = Date.now();
     const record: BreakerRecord = {
       project_id: project.id,
@@ -517,7 +519,9 @@ endpoints(
       failures: 15,
       trips: 1,
       forget_ms: nowMs + 60_000,
+      back_off: { until_ms: nowMs + 20_000, ms: 20_000 },
     };
+    await writeLoweredLimits(api.kv, [{ endpointId: uid, limit: 7 }]);
     await api.kv
       .map('breakers')
       .change([{ field: uid, from: undefined, to: JSON.stringify(record) }]);
@@ -527,11 +531,10 @@ endpoints(
       until: new Date(nowMs + 30_000).toISOString(),
       requests: 20,
       failures: 15,
+      back_off_until: new Date(nowMs + 20_000).toISOString(),
     };
-    assert.equal(
-      (await api.call('GET', `${project.path}/endpoints/${uid}`)).body.data.circuit_breaker,
-      open,
-    );
+    const one = (await api.call('GET', `${project.path}/endpoints/${uid}`)).body.data;
+    assert.equal([one.circuit_breaker, one.current_concurrency], [open, 7]);
     const { content } = (await api.call('GET', `${project.path}/endpoints?perPage=100`)).body.data;
     const shown = content as { uid: string; circuit_breaker: unknown }[];
     assert.equal(shown.find((it) => it.uid === uid)?.circuit_breaker, open);

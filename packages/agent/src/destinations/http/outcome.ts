@@ -12,10 +12,13 @@ export function resultOf(
   const delivered = answer.failure === null && status !== null && status >= 200 && status < 300;
   const failure = delivered ? null : (answer.failure ?? statusFailure(status, remark));
   const outcome = delivered ? 'delivered' : status === 410 ? 'gone' : 'retry';
+  const afterSeconds =
+    outcome === 'retry' ? retryAfterSeconds(headers['retry-after'], sentAtMs + durationMs) : null;
   return {
     outcome,
-    afterSeconds:
-      outcome === 'retry' ? retryAfterSeconds(headers['retry-after'], sentAtMs + durationMs) : null,
+    afterSeconds,
+    isOverloaded:
+      outcome === 'retry' && (afterSeconds !== null || status === 429 || status === 503),
     mayRetryAtOnce: answer.isIdleLoss === true,
     target,
     code: status,

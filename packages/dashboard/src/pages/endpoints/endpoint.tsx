@@ -67,7 +67,8 @@ export default function EndpointPage({ id }: PageProps) {
 function StateLine({ endpoint, attempts }: { endpoint: Endpoint; attempts: Attempts | undefined }) {
   const { status, circuit_breaker: breaker } = endpoint;
   const { label, tone, sentence, until } = stateOf(endpoint, attempts);
-  const isTripped = breaker !== null && breaker.state !== 'closed';
+  const isTripped =
+    breaker !== null && (breaker.state !== 'closed' || breaker.back_off_until !== null);
   return (
     <section class={`notice endpoint-state ${tone}`} aria-label="State">
       <p role="status">

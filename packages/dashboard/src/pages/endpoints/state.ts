@@ -30,6 +30,9 @@ const WORDS = {
       `The circuit breaker is open: ${failures} of ${requests} requests failed. Deliveries are waiting. Next try`,
     probing:
       'The circuit breaker is half-open: one request tests the endpoint, and the other deliveries wait.',
+    backOff: 'The endpoint asked for fewer requests. Deliveries wait until',
+    lowered: (requests: number) =>
+      `Deliveries are being sent, at most ${requests} at once because the endpoint answers more slowly or asked for fewer.`,
     failing: 'Most requests in the last 24 hours failed.',
     active: 'Deliveries are being sent.',
   },
@@ -39,6 +42,9 @@ const WORDS = {
     open: (failures: number, requests: number) =>
       `We paused sending because your server did not accept our requests: ${failures} of ${requests} failed. No message is lost. We try again`,
     probing: 'We paused sending and are now trying one request. If it succeeds, the others follow.',
+    backOff: 'Your server asked for fewer requests. We hold its messages until',
+    lowered: (requests: number) =>
+      `We send at most ${requests} messages at once, because your server answers more slowly or asked for fewer.`,
     failing: 'Your server did not accept most of our requests in the last 24 hours.',
     active: 'We send messages to this endpoint.',
   },
@@ -58,10 +64,18 @@ export function stateOf(endpoint: Endpoint, attempts?: Attempts): EndpointState 
   }
   if (breaker?.state === 'half_open')
     return { label: 'probing', tone: 'warn', sentence: words.probing };
+  if (breaker?.back_off_until)
+    return {
+      label: 'backing off',
+      tone: 'warn',
+      sentence: words.backOff,
+      until: breaker.back_off_until,
+    };
   const share = shareOf(attempts);
   if (share !== undefined && 1 - share >= FAILING)
     return { label: 'failing', tone: 'bad', sentence: words.failing };
-  return { label: 'active', tone: 'ok', sentence: words.active };
+  const { current_concurrency: limit } = endpoint;
+  return { label: 'active', tone: 'ok', sentence: limit ? words.lowered(limit) : words.active };
 }
 
 /** From 0 to 1. Undefined without requests. */

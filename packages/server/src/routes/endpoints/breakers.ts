@@ -6,6 +6,7 @@ import {
   breakerView,
   hastenProbe,
   readBreakers,
+  readLoweredLimit,
   resetBreaker,
   type BreakerRecord,
   type BreakerView,
@@ -53,6 +54,11 @@ export async function readBreakersNow(kv: Kv, endpointIds: readonly string[]): P
       return isWanted ? { except: ids } : { only: ids };
     },
   };
+}
+
+/** Null at the setting, or while KV is unavailable. */
+export function readConcurrencyNow(kv: Kv, endpointId: string): Promise<number | null> {
+  return withTimeout(readLoweredLimit(kv, endpointId), READ_MS).catch(() => null);
 }
 
 export interface BehindBreaker {
@@ -109,7 +115,10 @@ export async function closeBreaker({
       { cause },
     );
   }
-  await expediteDeliveries(planes, { projectId: project.id, endpointId: id }, ['breaker']);
+  await expediteDeliveries(planes, { projectId: project.id, endpointId: id }, [
+    'back_off',
+    'breaker',
+  ]);
 }
 
 /**

@@ -242,6 +242,10 @@ const CircuitBreaker = object({
   until: nullable(Timestamp),
   requests: int(),
   failures: int(),
+  back_off_until: nullable(
+    Timestamp,
+    'Until when no agent sends, because the endpoint responded with 429, 503 or `Retry-After`.',
+  ),
 });
 const SecretView = object({
   uid: Id,
@@ -277,6 +281,10 @@ export const Endpoint = namedObject('Endpoint', {
   circuit_breaker: nullable(
     CircuitBreaker,
     'State of the circuit breaker; null while KV is unavailable.',
+  ),
+  current_concurrency: nullable(
+    int(),
+    'Simultaneous requests of an agent, if its latency or its errors have lowered them below `concurrency`; as an agent last reported. Only in the response about one endpoint.',
   ),
   created_at: Timestamp,
   updated_at: Timestamp,

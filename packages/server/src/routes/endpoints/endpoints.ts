@@ -35,7 +35,7 @@ import {
   type Route,
 } from '../../api/vocabulary.js';
 import { settle } from '../settle.js';
-import { closeBreaker, readBreakersNow } from './breakers.js';
+import { closeBreaker, readBreakersNow, readConcurrencyNow } from './breakers.js';
 import { certificateProblems, certificateView } from './client-certificate.js';
 import {
   columnsOf,
@@ -80,6 +80,7 @@ function view(
   breaker: BreakerView | null,
   { ownerId }: Pick<ProjectCall, 'ownerId'>,
   shown?: ShownSecret,
+  concurrency: number | null = null,
 ): unknown {
   const { id, secrets, authentication, headers, timeout_ms, ...others } = row;
   const { mtls_client_cert: certificate, ...plain } = others;
@@ -95,13 +96,17 @@ function view(
     mtls_client_cert: certificateView(certificate),
     headers: headersView(headers),
     circuit_breaker: breaker,
+    current_concurrency: concurrency,
   };
 }
 
 /** `shown` is a secret that no other response contains. */
 async function viewNow(row: EndpointRow, call: ProjectCall, shown?: ShownSecret): Promise<unknown> {
-  const breakers = await readBreakersNow(call.kv, [row.id]);
-  return view(row, breakers.of(row.id), call, shown);
+  const [breakers, concurrency] = await Promise.all([
+    readBreakersNow(call.kv, [row.id]),
+    readConcurrencyNow(call.kv, row.id),
+  ]);
+  return view(row, breakers.of(row.id), call, shown, concurrency);
 }
 
 interface WithSecret {
