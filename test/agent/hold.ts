@@ -39,6 +39,7 @@ export async function hold(
         eventType,
         sourceId,
         traceparent: null,
+        orderKey: null,
         headers:
           typeof headers === 'string' ? (JSON.parse(headers) as Record<string, string>) : headers,
         body: Buffer.from(data),

@@ -102,6 +102,9 @@ export function cachedEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
     signature: DEFAULT_SIGNATURE,
     limit: null,
     circuitBreaker: undefined,
+    ordering: null,
+    orderingFailure: null,
+    orderingParkAfterSeconds: null,
     ...fields,
   };
 }

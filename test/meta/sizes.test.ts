@@ -11,7 +11,7 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 397,
+  'packages/agent': 402,
   'packages/cli': 289,
   'packages/client': 26,
   // The token buckets of all packages are here.
@@ -20,14 +20,14 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/dashboard': 563,
   'packages/docs': 1,
   // Has all that agents, servers and commands share of their stores: samples, pools, health, usage.
-  'packages/ingest': 177,
+  'packages/ingest': 186,
   // Declares push sources.
   'packages/plugin': 41,
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
-  'packages/server': 553,
+  'packages/server': 560,
   // Limits that count in KV, or in memory while it is away, have come from agent and server.
-  'packages/store': 583,
+  'packages/store': 613,
   'plugins/metrics-pullmetrics': 10,
   // Providers, signatures and handshakes have come from the server.
   'plugins/source-http': 32,

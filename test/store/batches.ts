@@ -275,6 +275,8 @@ export async function empty(db: { rows(sql: string): Promise<unknown> }): Promis
   for (const table of [
     'delivery_attempts',
     'event_deliveries',
+    'ordered_deliveries',
+    'ordered_keys',
     'events',
     'event_messages',
     'quarantined_messages',

@@ -171,7 +171,7 @@ export function wireWorker(shard: Shard, parts: ProcessParts) {
       return readsSources && sources.isStarting;
     },
     start() {
-      stopSweeps = startSweeps({ shard, configCache, log });
+      stopSweeps = startSweeps({ shard, configCache, log, dueTimes });
       if (!readsSources) return;
       sources.start();
       const queued = { ...context, router, inFlight, claimer };

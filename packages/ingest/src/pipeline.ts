@@ -10,6 +10,7 @@ import type { EventContent } from '@gateway/store/events';
 import { decode } from './decode/decode.js';
 import type { Decoded } from './decode/text.js';
 import type { IngestMeasure } from './message/telemetry.js';
+import { ArrivalOrder } from './message/arrival-order.js';
 import type { IngestSource } from './message/ingest-source.js';
 import { closing, type ReadyMessage } from './message/ready-message.js';
 import { SourceMessage, type SourceMessageOptions } from './message/source-message.js';
@@ -33,6 +34,8 @@ interface PipelineOptions extends SourceMessageOptions {
   /** Messages of a project over its pace wait before any work is done for them. */
   readonly pace: TokenBuckets;
   readonly loopShares: LoopShares;
+  /** Its messages keep their order. */
+  readonly isOrdered?: (projectId: string) => boolean;
   readonly measure?: Pick<IngestMeasure, 'step' | 'settled'> | undefined;
 }
 
@@ -68,6 +71,7 @@ export class Pipeline {
   #isAsking = false;
   /** One multi-step parse at a time, because each takes part of every event-loop turn. */
   readonly #parsing = new ProjectTurns();
+  readonly #order = new ArrivalOrder((message) => this.options.eventWriter.push(message));
 
   constructor(private readonly options: PipelineOptions) {
     this.#stage = new Stage<SourceMessage>({
@@ -80,6 +84,8 @@ export class Pipeline {
         options.measure?.step('throttle', passing[0]!.receivedAtMs);
         for (const incoming of passing) {
           if (!options.throttle.unlimited) incoming.trace?.throttled();
+          if (options.isOrdered?.(incoming.projectId) && !incoming.prepared)
+            this.#order.enter(incoming);
           options.loopShares.run(incoming.projectId, () => this.#decode(incoming));
         }
         return Promise.resolve();
@@ -178,6 +184,7 @@ export class Pipeline {
     decoded: Decoded,
     transformed: Transformed,
   ): Promise<void> | void {
+    if (incoming.isLeft) return;
     if (transformed.kind === 'changed') {
       incoming.source = transformed.source;
       return this.#transform(incoming, decoded);
@@ -193,10 +200,15 @@ export class Pipeline {
         return settled;
       }
       case 'dropped':
+        this.#order.leave(incoming);
         return incoming.settle('dropped');
       case 'refused':
         return this.#reject(incoming, transformed.rejection);
       case 'stopped':
+        for (const behind of this.#order.cut(incoming)) {
+          behind.isLeft = true;
+          behind.settle('later');
+        }
         return incoming.failed && transformed.error !== undefined
           ? incoming.failed(transformed.error)
           : incoming.settle('later');
@@ -204,7 +216,10 @@ export class Pipeline {
   }
 
   #parse(incoming: SourceMessage, results: readonly string[]): void {
-    if (results.length === 0) return incoming.settle('dropped');
+    if (results.length === 0) {
+      this.#order.leave(incoming);
+      return incoming.settle('dropped');
+    }
     const characters = results.reduce((sum, { length }) => sum + length, 0);
     if (results.length <= RESULTS_AT_ONCE && characters <= CHARACTERS_AT_ONCE)
       return this.#acceptAll(incoming, results, parseTransformOutput);
@@ -248,7 +263,7 @@ export class Pipeline {
   }
 
   #pass(incoming: SourceMessage): void {
-    if (!incoming.prepared) return this.options.eventWriter.push(incoming);
+    if (!incoming.prepared) return incoming.isLeft ? undefined : this.#order.ready(incoming);
     // Its commit counts it, because nothing else did.
     incoming.counted = 0;
     incoming.prepared(incoming);

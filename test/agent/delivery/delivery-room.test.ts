@@ -22,6 +22,7 @@ function delivery(projectId: string, endpointId: string, of = body): InFlightDel
     eventType: 't',
     sourceId: null,
     traceparent: null,
+    orderKey: null,
     headers: {},
     body: of,
     agentId: 1,

@@ -19,6 +19,7 @@ function delivery(number: number): InFlightDelivery {
     eventType: 't',
     sourceId: null,
     traceparent: null,
+    orderKey: null,
     headers: {},
     body: Buffer.alloc(0),
     agentId: 1,

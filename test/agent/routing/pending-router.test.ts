@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { silentLog } from '#core/logging/log';
 import { LoopShares } from '#core/process/loop-shares';
 import { TokenBuckets } from '#core/process/token-buckets';
 import { PendingRouter } from '#agent/routing/pending-router';
@@ -54,6 +55,7 @@ function router(
     claimsFirstAttempts,
   });
   return new PendingRouter({
+    log: silentLog,
     database,
     configCache,
     inFlight,

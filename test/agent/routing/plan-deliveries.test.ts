@@ -12,7 +12,7 @@ import { cachedEndpoint } from '../records.js';
 const routing = suite('agent/routing/plan-deliveries');
 
 const OPTIONS: ConstructorParameters<typeof DeliveryPlanner>[0] = {
-  configCache: {} as ConfigCache,
+  configCache: { projects: new Map() } as unknown as ConfigCache,
   lease: { agentId: 1 },
   inFlight: {
     room: 1,
@@ -137,6 +137,8 @@ function filtered(
     shard: 'default',
     subscriptionsOfText: new Map(),
     functionVersions: new Map(),
+    orderings: new Map(),
+    isOrdered: false,
     unreadable: new Set(),
     unreadableFilter: undefined,
     ...routedProject([endpoint('a')], rows, () => undefined),

@@ -61,6 +61,7 @@ function router({ wiring, database, configCache }: RunningAgent, agentId?: numbe
     }),
   };
   return new PendingRouter({
+    log: silentLog,
     loopShares: new LoopShares(0),
     database,
     configCache,

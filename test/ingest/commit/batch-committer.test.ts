@@ -20,6 +20,7 @@ commit('a commit reserves its capacity before the next one looks at it', async (
       return null;
     },
     handOver: () => undefined,
+    turned: () => undefined,
     drop: () => undefined,
   };
   const committer = new BatchCommitter({

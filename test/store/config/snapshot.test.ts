@@ -85,6 +85,12 @@ snapshots('everything that agents need is read, field by field', async () => {
       strategy: null,
       rate_limit: null,
       rate_limit_duration: null,
+      ordering: null,
+      ordering_failure: null,
+      ordering_park_after_seconds: null,
+      signatures: null,
+      signature_prefix: null,
+      headers: null,
     },
   );
   assert.equal(
@@ -96,6 +102,7 @@ snapshots('everything that agents need is read, field by field', async () => {
       event_types: ['order.*', 'a,b'],
       filter: { body: { a: 1 } },
       function_version: null,
+      ordering: null,
     },
   );
   assert.equal(

@@ -222,6 +222,7 @@ deliveries('a claim brings what is needed to send', async () => {
       headers: { 'x-a': '\u0000é' },
       body: Buffer.from('{ "id":9007199254740993, "z":"it\'s \\\\ 😀" }'),
       isTransformed: false,
+      orderKey: null,
       agentId: 5,
     },
   ]);

@@ -470,7 +470,7 @@ events(
           ),
           agentId: 1,
         })
-      ).size;
+      ).added.size;
     assert.is(
       await route([ENDPOINT, before], [ENDPOINT, second]),
       2,

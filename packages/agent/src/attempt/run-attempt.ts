@@ -108,7 +108,7 @@ export class AttemptRunner {
 }
 
 function attemptRecord(
-  { endpoint: { strategy }, delivery, trace, transformedData }: Attempt,
+  { endpoint: { strategy, orderingFailure }, delivery, trace, transformedData }: Attempt,
   sent: Attempted,
 ): AttemptRecord {
   const { outcome, detail, sentAtMs } = sent;
@@ -144,6 +144,13 @@ function attemptRecord(
     askedSeconds: sent.isOverloaded ? sent.afterSeconds : undefined,
     isGone: outcome === 'gone',
     isOperational: isOperational(delivery.eventType),
+    // After 410, the endpoint is inactive and those behind it are discarded as well.
+    onEnd:
+      delivery.orderKey === null
+        ? null
+        : orderingFailure === 'skip' || outcome === 'gone'
+          ? 'pass'
+          : 'park',
   };
 }
 

@@ -1,6 +1,12 @@
 import { backoffMs, type OngoingFailure } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
-import { ATTEMPT_NUMBER_MAX, type AttemptRecord, recordAttempts } from '@gateway/store/deliveries';
+import {
+  ATTEMPT_NUMBER_MAX,
+  type AttemptRecord,
+  recordAttempts,
+  recordOrderedAttempts,
+} from '@gateway/store/deliveries';
+import type { KeyTurn } from '@gateway/store/ordering';
 import { rejectsContent } from '@gateway/store/postgres';
 import type { AgentContext } from '../config/agent-context.js';
 import type { AgentLease } from '../model/lease.js';
@@ -37,47 +43,59 @@ interface AttemptWriterOptions extends Pick<AgentContext, 'database' | 'log' | '
   readonly dueTimes: Pick<DueTimes, 'add'>;
   readonly observers: readonly AttemptObserver[];
   readonly writers: number;
+  /** For an agent that claims no first attempts. */
+  readonly turned?: ((turns: readonly KeyTurn[]) => Promise<void>) | undefined;
 }
 
 /** Records attempts in batches, with retries, and then frees the capacity of their deliveries. */
 export class AttemptWriter {
   readonly #stage: Stage<AttemptRecord>;
+  /** Without waiting for a batch, because the next delivery of the key waits. */
+  readonly #ordered: Stage<AttemptRecord>;
   readonly #bare = new WeakSet<AttemptRecord>();
 
   constructor(private readonly options: AttemptWriterOptions) {
-    this.#stage = new Stage<AttemptRecord>({
+    const recording = {
       concurrency: options.writers,
       capacity: BATCH_BODIES_MAX,
       sizeOf,
-      linger: { ms: LINGER_MS, items: BATCH_MAX },
-      work: (attempts) => this.#record(attempts),
-      failed: (error, attempts) =>
+      failed: (error: unknown, attempts: readonly AttemptRecord[]) =>
         options.log.warn(
           { error, attempts: attempts.length },
           'Could not record delivery attempts; retrying.',
         ),
-      backoffMs: (failures) => backoffMs(failures, { capMs: 5_000 }),
+      backoffMs: (failures: number) => backoffMs(failures, { capMs: 5_000 }),
       refuses: rejectsContent,
-      replace: (attempt, error) => this.#strip(attempt, error),
-      ended: (attempts) => this.#tell(attempts),
+      replace: (attempt: AttemptRecord, error: Error) => this.#strip(attempt, error),
+      ended: (attempts: readonly AttemptRecord[]) => this.#tell(attempts),
+    };
+    this.#stage = new Stage<AttemptRecord>({
+      ...recording,
+      linger: { ms: LINGER_MS, items: BATCH_MAX },
+      work: (attempts) => this.#record(attempts),
+    });
+    this.#ordered = new Stage<AttemptRecord>({
+      ...recording,
+      work: (attempts) => this.#recordOrdered(attempts),
     });
   }
 
   get failing(): OngoingFailure | undefined {
-    return this.#stage.failing;
+    return this.#stage.failing ?? this.#ordered.failing;
   }
 
   push(attempt: AttemptRecord): void {
-    this.#stage.push(attempt);
+    (attempt.onEnd ? this.#ordered : this.#stage).push(attempt);
   }
 
-  settled(): Promise<void> {
-    return this.#stage.settled();
+  async settled(): Promise<void> {
+    await Promise.all([this.#stage.settled(), this.#ordered.settled()]);
   }
 
   /** Stops retrying and drops unrecorded attempts. Other agents recover their deliveries. */
   stop(): void {
     this.#stage.stop();
+    this.#ordered.stop();
   }
 
   async #record(batch: readonly AttemptRecord[]): Promise<void> {
@@ -86,6 +104,13 @@ export class AttemptWriter {
     await recordAttempts(database.pool, batch);
     measure?.step('record', startedAtMs);
     measure?.batch('record', batch.length);
+  }
+
+  async #recordOrdered(batch: readonly AttemptRecord[]): Promise<void> {
+    const { database, dueTimes, turned } = this.options;
+    const turns = await recordOrderedAttempts(database.pool, batch);
+    for (const { projectId } of turns) dueTimes.add(projectId, 0);
+    if (turns.length > 0) await turned?.(turns);
   }
 
   #tell(batch: readonly AttemptRecord[]): void {

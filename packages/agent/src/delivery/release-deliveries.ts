@@ -1,6 +1,7 @@
 import { backoffMs } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
 import { notifyDue, releaseDeliveries, type Release, type Wait } from '@gateway/store/deliveries';
+import { repairKeys } from '@gateway/store/ordering';
 import { rejectsContent } from '@gateway/store/postgres';
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlightDelivery } from '../model/delivery.js';
@@ -117,6 +118,13 @@ export class DeliveryReleaser {
     this.#underWay.add(group);
     if (deliveries.length === 0) return;
     await releaseDeliveries(pool, deliveries[0]!.agentId, deliveries, how);
+    if (how.to === 'discarded') {
+      const keys = deliveries.flatMap(({ projectId, endpointId, orderKey }) =>
+        orderKey === null ? [] : [{ projectId, endpointId, orderKey }],
+      );
+      for (const { projectId } of await repairKeys(pool, keys))
+        this.options.dueTimes.add(projectId, 0);
+    }
     // Other agents would otherwise see the deliveries only at their next heartbeat.
     if (how.to === 'due' && how.dueInMs === 0)
       await notifyDue(pool, [...new Set(deliveries.map(({ projectId }) => projectId))]);

@@ -1,5 +1,5 @@
 import { TokenBuckets } from '@gateway/core/process';
-import { expediteDeliveries } from '@gateway/store/deliveries';
+import { expediteDeliveries, notifyDue } from '@gateway/store/deliveries';
 import { writeLoweredLimits } from '@gateway/store/kv';
 import { GoneEndpoints } from '../attempt/gone-endpoints.js';
 import { AttemptRunner } from '../attempt/run-attempt.js';
@@ -100,6 +100,10 @@ export function wireDelivery(
     dueTimes,
     observers,
     writers: WRITERS,
+    turned:
+      config.agent.mode === 'retry'
+        ? (turns) => notifyDue(database.pool, [...new Set(turns.map(({ projectId }) => projectId))])
+        : undefined,
   });
   const scheduler = new Scheduler({
     ...onShard,

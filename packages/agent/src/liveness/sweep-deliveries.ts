@@ -1,4 +1,6 @@
 import { sweepDeliveries } from '@gateway/store/deliveries';
+import { parkOverdue, sweepKeys, type SweepPosition } from '@gateway/store/ordering';
+import type { DueTimes } from '../delivery/due-times.js';
 import type { AgentContext } from '../config/agent-context.js';
 
 const SWEEP_MS = 30_000;
@@ -25,18 +27,31 @@ export function startSweeps({
   shard: { name, planes },
   configCache,
   log,
-}: Pick<AgentContext, 'shard' | 'configCache' | 'log'>): () => Promise<void> {
+  dueTimes,
+}: Pick<AgentContext, 'shard' | 'configCache' | 'log'> & {
+  readonly dueTimes: Pick<DueTimes, 'add'>;
+}): () => Promise<void> {
   const stop = new AbortController();
   let timer: NodeJS.Timeout;
   let running: Promise<void> | undefined;
   let isHurried = true;
   let deletedSeconds = DELETED_FIRST_SECONDS;
+  const position: SweepPosition = new Map();
 
   const sweep = async () => {
     isHurried = false;
     try {
       const deliveries = await sweepDeliveries(planes, deletedSeconds, stop.signal);
       deletedSeconds = DELETED_SECONDS;
+      for (const { projectId } of await sweepKeys(planes.data, position))
+        dueTimes.add(projectId, 0);
+      for (const { endpoints } of configCache.inShard(name))
+        for (const {
+          projectId,
+          id: endpointId,
+          orderingParkAfterSeconds: seconds,
+        } of endpoints.values())
+          if (seconds !== null) await parkOverdue(planes.data, { projectId, endpointId }, seconds);
       if (deliveries > 0)
         log.info(
           { deliveries },

@@ -1,4 +1,5 @@
 import { inSlices, type LoopShares } from '@gateway/core/process';
+import { advanceTurns } from '@gateway/ingest/commit/advance-turns';
 import { BODY_AT_ONCE_MAX } from '@gateway/ingest/routing/matcher';
 import { type EventRef, type PendingEvent, readPending, recordRoutes } from '@gateway/store/events';
 import type { AgentContext } from '../config/agent-context.js';
@@ -9,7 +10,7 @@ import type { DeliveryPlanner } from './plan-deliveries.js';
 
 interface PendingRouterOptions extends Pick<
   AgentContext,
-  'database' | 'configCache' | 'measure' | 'tracing'
+  'database' | 'configCache' | 'log' | 'measure' | 'tracing'
 > {
   readonly inFlight: Pick<DeliveriesInFlight, 'room'>;
   readonly planner: DeliveryPlanner;
@@ -68,7 +69,7 @@ export class PendingRouter {
     }));
     for (const { parsed, targets } of routes) plan.add(parsed, targets);
     const committingSinceMs = measure ? performance.now() : 0;
-    const added = await recordRoutes(database.pool, {
+    const { added, turns } = await recordRoutes(database.pool, {
       events,
       deliveries: plan.deliveries,
       agentId: plan.agentId,
@@ -83,7 +84,11 @@ export class PendingRouter {
       measure.batch('commit', events.length);
     }
     tracing?.routing.routed(routes, { deliveries: plan.deliveries, added }, routing);
-    plan.handOver((_eventId, id) => added.has(id));
+    plan.handOver((_eventId, id) => added.has(id), turns);
+    if (turns) {
+      const waiting = plan.deliveries.filter(({ id }) => added.has(id));
+      plan.turned(await advanceTurns(this.options, waiting, turns));
+    }
     return left;
   }
 

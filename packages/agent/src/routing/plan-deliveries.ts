@@ -12,10 +12,12 @@ import {
   type DeliveryState,
   type PlannedEvent,
 } from '@gateway/ingest/routing/first-delivery';
+import { orderKeysOf } from '@gateway/ingest/routing/order-key';
 import { Matcher } from '@gateway/ingest/routing/matcher';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import { WAIT_REASONS } from '@gateway/store/deliveries';
 import type { NewEventDelivery } from '@gateway/store/events';
+import type { KeyTurn } from '@gateway/store/ordering';
 import type { AgentContext } from '../config/agent-context.js';
 import type { DueTimes } from '../delivery/due-times.js';
 import type { DeliveriesInFlight } from '../delivery/in-flight.js';
@@ -47,6 +49,17 @@ export class DeliveryPlanner extends Matcher implements EventRouter {
     return this.options.inFlight.isBusy(projectId);
   }
 
+  isOrdered(projectId: string): boolean {
+    return this.options.configCache.projects.get(projectId)?.isOrdered === true;
+  }
+
+  mustWait(projectId: string): boolean {
+    const { configCache, routingPace } = this.options;
+    const isCurrent = configCache.isCurrent(projectId);
+    if (!isCurrent) void configCache.refresh();
+    return !isCurrent || routingPace.isOver(projectId);
+  }
+
   onRecorded(listener: () => void): void {
     this.options.inFlight.onRecorded(listener);
   }
@@ -69,7 +82,9 @@ class DeliveryPlan implements CommitPlan {
   readonly agentId: number;
   readonly routes: boolean;
   readonly deliveries: NewEventDelivery[] = [];
-  readonly #claimed: InFlightDelivery[] = [];
+  readonly #claimed: (InFlightDelivery & NewEventDelivery)[] = [];
+  /** Keys of this commit: only the first delivery of each can have its turn. */
+  readonly #keys = new Set<string>();
 
   constructor(
     private readonly matcher: Matcher,
@@ -81,8 +96,9 @@ class DeliveryPlan implements CommitPlan {
   }
 
   route(event: Parameters<CommitPlan['route']>[0]): RoutingOutcome | null {
-    if (this.room <= 0) return null;
-    const routed = routeInCommit(this.options.configCache, this.matcher, event);
+    const { configCache } = this.options;
+    if (this.room <= 0 && !configCache.projects.get(event.projectId)?.isOrdered) return null;
+    const routed = routeInCommit(configCache, this.matcher, event);
     if (!routed) return null;
     this.add(event, routed.targets);
     return routed.outcome;
@@ -90,10 +106,16 @@ class DeliveryPlan implements CommitPlan {
 
   add(event: PlannedEvent, targets: readonly Target<Endpoint>[]): void {
     let body: Buffer | undefined;
+    const project = this.options.configCache.projects.get(event.projectId);
+    const keys = project?.isOrdered ? orderKeysOf(project, event) : undefined;
     for (const { endpoint, subscriptionId } of targets) {
-      const state = this.#firstState(endpoint);
+      const order = keys ? keys(endpoint, subscriptionId) : null;
+      const state =
+        order && !this.#isFirst(endpoint, order.orderKey)
+          ? firstState(endpoint)
+          : this.#firstState(endpoint);
       if (state) {
-        this.deliveries.push(firstDelivery(event, { endpoint, subscriptionId }, state));
+        this.deliveries.push(firstDelivery(event, { endpoint, subscriptionId }, state, order));
         continue;
       }
       this.room--;
@@ -111,6 +133,8 @@ class DeliveryPlan implements CommitPlan {
         dueInMs: 0,
         reason: null,
         isTransformed: false,
+        orderKey: order ? order.orderKey : null,
+        ...(order && { orderText: order.orderText }),
         attempts: 0,
         traceparent: null,
         headers: event.headers,
@@ -128,18 +152,33 @@ class DeliveryPlan implements CommitPlan {
    * After the commit: queues the new deliveries that this agent sends, and frees the capacity of
    * the others.
    */
-  handOver(isNew: (eventId: string, deliveryId: string) => boolean): void {
+  handOver(
+    isNew: (eventId: string, deliveryId: string) => boolean,
+    turns?: ReadonlySet<string> | null,
+  ): void {
     const { inFlight, dueTimes } = this.options;
-    for (const { status, projectId, dueInMs } of this.deliveries)
-      if (status === 'scheduled') dueTimes.add(projectId, dueInMs);
-    const ours = this.#claimed.filter(({ eventId, id }) => isNew(eventId, id));
+    const waits = ({ orderKey, id }: NewEventDelivery) => orderKey && !turns?.has(id);
+    for (const delivery of this.deliveries)
+      if (delivery.status === 'scheduled' && !waits(delivery))
+        dueTimes.add(delivery.projectId, delivery.dueInMs);
+    const isOurs = (it: NewEventDelivery) => isNew(it.eventId, it.id) && !waits(it);
+    const ours = this.#claimed.filter(isOurs);
     if (ours.length < this.#claimed.length)
-      inFlight.cancel(this.#claimed.filter(({ eventId, id }) => !isNew(eventId, id)));
+      inFlight.cancel(this.#claimed.filter((it) => !isOurs(it)));
     if (ours.length > 0) inFlight.add(ours);
+  }
+
+  turned(turns: readonly KeyTurn[]): void {
+    for (const { projectId } of turns) this.options.dueTimes.add(projectId, 0);
   }
 
   drop(): void {
     this.options.inFlight.cancel(this.#claimed);
+  }
+
+  #isFirst({ id }: Endpoint, orderKey: string): boolean {
+    const { size } = this.#keys;
+    return this.#keys.add(`${id} ${orderKey}`).size > size;
   }
 
   /** Undefined if this agent claims the delivery with the commit. */

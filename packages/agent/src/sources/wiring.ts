@@ -36,14 +36,17 @@ export function wireSources(
     committers: COMMITTERS,
   });
 
+  const isOrdered = (projectId: string) => router.isOrdered(projectId);
   const transformer = new Transformer({
     ...context,
+    isOrdered,
     overruns: new Overruns(overrunRule(config)),
     pause: pauses.pause,
   });
 
   const pipeline = new Pipeline({
     ...context,
+    isOrdered,
     throttle: new Throttle(context.buckets, config.instance_ingest_rate),
     transformer,
     eventWriter,

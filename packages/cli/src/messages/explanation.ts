@@ -175,10 +175,20 @@ function waitingLine(
     endpoint_id,
     endpoint_status,
     attempts,
+    order_key: key,
+    waits_for_delivery_id: first,
+    parked_at: parked,
   }: Omit<DeliveryOfEvent, 'status' | 'reason' | 'uid'>,
   api: string,
   hasAgents: boolean,
 ): string {
+  if (next === null && key !== null) {
+    if (first === null) return 'waits for its turn, which an agent will give it in a moment';
+    const waits = `waits for the delivery ${first}, which has the same key`;
+    return parked === null
+      ? waits
+      : `${waits} and failed, so that the key is parked since ${parked}; PUT ${api}/endpoints/${endpoint_id}/keys/${key}/release sends that again, /skip goes on without it`;
+  }
   if (next === null) {
     return endpoint_status === 'paused'
       ? `held while its endpoint is paused; POST ${api}/endpoints/${endpoint_id}/activate sends it`

@@ -1,4 +1,4 @@
-export { compileFilter, FilterBudget, FilterBudgetError } from './filter.js';
+export { compileFilter, FilterBudget, FilterBudgetError, shownOf, valueAt } from './filter.js';
 export {
   customHeaderProblem,
   headerOwner,

@@ -22,6 +22,10 @@ const WAITS: Readonly<Record<NonNullable<EventDelivery['waits_for']>, StateWords
     remark: 'next try',
     sentence: 'Your server did not accept this message. We try again by ourselves.',
   },
+  order: {
+    remark: 'in order',
+    sentence: 'It is sent after an earlier message with the same key.',
+  },
   breaker: {
     remark: 'sending paused',
     sentence:

@@ -23,6 +23,7 @@ import type { Creation, ReadyMessage } from '../message/ready-message.js';
 import type { IngestMeasure } from '../message/telemetry.js';
 import type { Rejection } from '../validate/reject-codes.js';
 import type { CommitPlan, EventRouter } from '../routing/event-router.js';
+import { advanceTurns } from './advance-turns.js';
 import { debugLog, type DebugLog } from './debug-log.js';
 import { byId, onePerKey } from './new-events.js';
 import { signalPending } from './signal-pending.js';
@@ -40,7 +41,7 @@ export interface BatchCommitterOptions {
 }
 
 const NONE: Awaited<ReturnType<typeof quarantineMessages>> = new Map();
-const NOTHING: Accepted = { created: 'all', refused: new Set() };
+const NOTHING: Accepted = { created: 'all', refused: new Set(), turns: null };
 const NO_FENCES: ReadonlyMap<string, string> = new Map();
 const NO_VERDICTS: ReadonlyMap<NewEvent, EventVerdict> = new Map();
 const RETRY_AFTER_SECONDS = 1;
@@ -130,16 +131,19 @@ export class BatchCommitter {
     for (const message of quarantined) if (!left.has(message)) this.#stored.add(message);
     const leftAs = (message: QuarantinedMessage) =>
       this.#stored.has(message) ? undefined : left.get(message);
-    const { created, refused: refusedIds }: Accepted =
-      events.length === 0
-        ? NOTHING
-        : await acceptEvents(database.pool, {
-            events,
-            deliveries: plan.deliveries,
-            messages: keptOf(messages, batch),
-            agentId: plan.agentId,
-            idempotencyWindowSeconds: config.ingest.idempotency_window_seconds,
-          });
+    const {
+      created,
+      refused: refusedIds,
+      turns,
+    }: Accepted = events.length === 0
+      ? NOTHING
+      : await acceptEvents(database.pool, {
+          events,
+          deliveries: plan.deliveries,
+          messages: keptOf(messages, batch),
+          agentId: plan.agentId,
+          idempotencyWindowSeconds: config.ingest.idempotency_window_seconds,
+        });
     if (measure) {
       measure.step('commit', committingSinceMs);
       measure.batch('commit', messages.length);
@@ -182,7 +186,11 @@ export class BatchCommitter {
       events,
       isNew,
     );
-    plan.handOver(isNew);
+    plan.handOver(isNew, turns);
+    if (turns) {
+      const waiting = plan.deliveries.filter(({ eventId }) => isNew(eventId));
+      plan.turned(await advanceTurns(this.options, waiting, turns));
+    }
     void signalPending(
       this.options,
       events.filter((event) => event.status === 'pending' && isNew(event.id)),

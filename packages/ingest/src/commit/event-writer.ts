@@ -117,6 +117,12 @@ export class EventWriter {
       for (const [first] of underWay) if (this.#isLarge(first!)) large++;
       if (large >= Math.max(1, committers - 1)) return Infinity;
     }
+    if (router.isOrdered(projectId)) {
+      // In the order of arrival: one commit at a time, and no event is left to be routed later.
+      for (const batch of underWay)
+        if (batch.some((it) => it.projectId === projectId)) return Infinity;
+      if (router.mustWait(projectId)) return LOOK_MS;
+    }
     const isBusy = router.isBusy(projectId);
     if (!isBusy && this.#busySinceMs.size > 0) this.#busySinceMs.delete(projectId);
     if (!isBusy && message.dueAtMs === 0) return 0;

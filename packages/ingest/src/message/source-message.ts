@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import {
   clampTime,
   eventId,
@@ -39,6 +40,8 @@ export class SourceMessage extends ReadyMessage {
   /** Undefined unless its caller waits for a message whose function ran. */
   called: TransformResult | undefined;
   prepared: ((message: SourceMessage) => void) | undefined;
+  /** It was settled as `later` because one before it was, although it is still worked on. */
+  isLeft = false;
   #messageDigest: string | undefined;
   #onSettled: (() => void) | undefined;
 
@@ -201,6 +204,7 @@ export class SourceMessage extends ReadyMessage {
       endpointId: content.endpointId,
       ownerId: content.ownerId,
       idempotencyKey: content.idempotencyKey ?? this.#keyOf(ordinal),
+      messageKey: orderKey(message),
       headers: travellingHeaders(message.headers, content.headers),
       notes: content.notes,
       data: content.data,
@@ -208,4 +212,11 @@ export class SourceMessage extends ReadyMessage {
       outcome: null,
     };
   }
+}
+
+/** As text; other bytes as base64. Of SQS, the message group. */
+function orderKey({ key, attributes }: Message): string | null {
+  if (!key) return attributes?.MessageGroupId ?? null;
+  const bytes = Buffer.from(key.buffer, key.byteOffset, key.byteLength);
+  return isUtf8(bytes) ? bytes.toString() : bytes.toString('base64');
 }

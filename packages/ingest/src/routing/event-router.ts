@@ -5,6 +5,7 @@ import {
   routingOutcomes,
 } from '@gateway/core/routing';
 import type { NewEvent, NewEventDelivery } from '@gateway/store/events';
+import type { KeyTurn } from '@gateway/store/ordering';
 import type { ConfigCache } from './config-cache.js';
 import type { Matcher } from './matcher.js';
 import type { Endpoint } from './project.js';
@@ -15,6 +16,13 @@ export interface EventRouter {
    * deliveries at all.
    */
   isBusy(projectId: string): boolean;
+  /** Its messages keep their order: one commit at a time. */
+  isOrdered(projectId: string): boolean;
+  /**
+   * The events of an ordered project cannot be routed now. They wait, because events routed later
+   * would come behind newer ones.
+   */
+  mustWait(projectId: string): boolean;
   /** A single listener, called when deliveries have ended. */
   onRecorded(listener: () => void): void;
   /** @param mayRoute otherwise every event is left pending, as without room for deliveries */
@@ -29,8 +37,14 @@ export interface CommitPlan {
   readonly routes: boolean;
   /** Null leaves the event pending, to be signalled after the commit. */
   route(event: NewEvent): RoutingOutcome | null;
-  /** Takes over the deliveries of new events after the commit. */
-  handOver(isNew: (eventId: string) => boolean): void;
+  /**
+   * Takes over the deliveries of new events after the commit.
+   *
+   * @param turns the ordered deliveries that do not wait for others
+   */
+  handOver(isNew: (eventId: string) => boolean, turns?: ReadonlySet<string> | null): void;
+  /** For ordered deliveries that became due after the commit. */
+  turned(turns: readonly KeyTurn[]): void;
   /** Frees the capacity of the deliveries after a failed commit. */
   drop(): void;
 }

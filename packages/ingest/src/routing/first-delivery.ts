@@ -2,11 +2,12 @@ import { eventDeliveryId } from '@gateway/core/events';
 import type { Target } from '@gateway/core/routing';
 import { DISCARD_REASONS } from '@gateway/store/deliveries';
 import type { NewEvent, NewEventDelivery } from '@gateway/store/events';
+import type { OrderKeys } from './order-key.js';
 import type { Endpoint } from './project.js';
 
 export type PlannedEvent = Pick<
   NewEvent,
-  'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data'
+  'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data' | 'messageKey'
 >;
 
 export type DeliveryState = Pick<NewEventDelivery, 'status' | 'dueInMs' | 'reason'>;
@@ -15,6 +16,7 @@ export function firstDelivery(
   event: PlannedEvent,
   { endpoint, subscriptionId }: Target<Endpoint>,
   state: DeliveryState,
+  order: ReturnType<OrderKeys> = null,
 ): NewEventDelivery {
   return {
     projectId: event.projectId,
@@ -28,6 +30,7 @@ export function firstDelivery(
     status: state.status,
     dueInMs: state.dueInMs,
     reason: state.reason,
+    ...order,
   };
 }
 

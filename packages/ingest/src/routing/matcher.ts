@@ -35,14 +35,15 @@ export class Matcher {
   route(project: Project | undefined, event: RoutableEvent): EventRoute<Endpoint> | undefined {
     if (!project) return route(project, event);
     if (isUnreadable(project, event)) return undefined;
-    if (this.pace.isOver(project.id)) return undefined;
+    // An ordered project leaves nothing for later; its commits wait instead.
+    if (this.pace.isOver(project.id) && !project.isOrdered) return undefined;
     const budget = new FilterBudget();
     try {
       const routed = route(
         project,
         event,
         budget,
-        event.data.length > BODY_AT_ONCE_MAX ? refuse : undefined,
+        event.data.length > BODY_AT_ONCE_MAX && !project.isOrdered ? refuse : undefined,
       );
       this.#count(project, budget, routed);
       return routed;

@@ -48,6 +48,7 @@ type Camel<Column extends string> = Column extends `${infer Head}_${infer Rest}`
 
 interface Subscription extends RoutedSubscription {
   readonly functionVersion: string | null;
+  readonly ordering: string | null;
 }
 
 export interface Project extends RoutedProject<Endpoint> {
@@ -57,6 +58,10 @@ export interface Project extends RoutedProject<Endpoint> {
   /** Active subscriptions by the digest of their text. Empty if there are less than `REUSED_MIN`. */
   readonly subscriptionsOfText: ReadonlyMap<string, Subscription>;
   readonly functionVersions: ReadonlyMap<string, string | null>;
+  /** The keys by which subscriptions order, in place of their endpoints. */
+  readonly orderings: ReadonlyMap<string, string>;
+  /** An endpoint or subscription orders: events keep their order up to the commit. */
+  readonly isOrdered: boolean;
   readonly eventTypes?: ReadonlySet<string> | undefined;
   readonly unreadable: Set<Endpoint>;
   /**
@@ -111,6 +116,9 @@ export function* projectOf(
   const eventTypes =
     record.config.unknown_event_types === 'reject' ? new Set(texts.event_types) : undefined;
   const functionVersions = new Map(active.map(({ id, functionVersion }) => [id, functionVersion]));
+  const orderings = new Map(
+    active.flatMap(({ id, ordering }) => (ordering === null ? [] : [[id, ordering] as const])),
+  );
   const unreadable = new Set(endpoints.filter((endpoint) => endpoint.unreadable));
   const { id, type, shard } = record;
   return {
@@ -120,6 +128,8 @@ export function* projectOf(
     eventTypes,
     subscriptionsOfText,
     functionVersions,
+    orderings,
+    isOrdered: orderings.size > 0 || endpoints.some(({ ordering }) => ordering !== null),
     unreadable,
     unreadableFilter,
     ...routed,
@@ -131,7 +141,13 @@ function subscriptionOf(
   onInvalid: (row: ActiveSubscription, error: unknown) => void,
 ): Subscription | undefined {
   const routed = routedSubscription(row, onInvalid);
-  return routed && { ...routed, functionVersion: row.function_version };
+  return (
+    routed && {
+      ...routed,
+      functionVersion: row.function_version,
+      ordering: row.ordering ?? null,
+    }
+  );
 }
 
 /**
@@ -166,6 +182,9 @@ function endpointOf(row: EndpointRecord, { config }: ProjectRecord): Endpoint {
           : config.ratelimit,
     ),
     circuitBreaker: config.circuit_breaker,
+    ordering: row.ordering ?? null,
+    orderingFailure: row.ordering_failure ?? null,
+    orderingParkAfterSeconds: row.ordering_park_after_seconds ?? null,
     unreadable: null,
   };
   endpoint.unreadable = whyUnreadable(endpoint);

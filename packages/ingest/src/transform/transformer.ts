@@ -60,6 +60,8 @@ export interface TransformerOptions {
   readonly overruns?: Overruns;
   /** For a source whose function overruns. Call `abandon` once the source is paused. */
   readonly pause?: (projectId: string, sourceId: string, reason: string) => Promise<void>;
+  /** Messages keep their order, so batches follow each other. */
+  readonly isOrdered?: (projectId: string) => boolean;
 }
 
 const STOPPED: Transformed = { kind: 'stopped' };
@@ -129,7 +131,11 @@ export class Transformer {
       concurrency: BATCHES_MAX,
       capacity: BATCH_OUTPUT_BYTES,
       sizeOf: () => Math.max(BATCH_OUTPUT_BYTES / BATCH_MAX, queue.outputBytes),
-      gate: () => (this.#hasRoom(source) ? 0 : Infinity),
+      gate: (_, underWay) =>
+        this.#hasRoom(source) &&
+        (underWay.size === 0 || !this.options.isOrdered?.(source.projectId))
+          ? 0
+          : Infinity,
       work: (calls) => this.#run(queue, calls),
       // No process can be started. This reveals nothing about the messages, so they wait.
       failed: (error, calls) => {

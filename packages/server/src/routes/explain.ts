@@ -52,6 +52,12 @@ const Delivery = object({
   next_attempt_at: nullable(Timestamp),
   held: boolean('Whether the delivery is held because its endpoint is paused.'),
   reason: Text,
+  order_key: nullable(Id, 'Digest of the key by which it is ordered; null if it is not.'),
+  waits_for_delivery_id: nullable(
+    Id,
+    'The delivery with the same key that comes first; null unless this one waits for its turn.',
+  ),
+  parked_at: nullable(Timestamp, 'When that key was parked; null if it is not.'),
   updated_at: Timestamp,
   attempted_at: nullable(Timestamp),
   http_status: nullable(int()),

@@ -9,6 +9,7 @@ import { resendRoutes } from './deliveries/resend.js';
 import { retryRoutes } from './deliveries/retry.js';
 import { endpointTestRoutes } from './endpoints/endpoint-test.js';
 import { endpointRoutes } from './endpoints/endpoints.js';
+import { orderedKeyRoutes } from './endpoints/ordered-keys.js';
 import { eventTypeRoutes } from './event-types.js';
 import { eventRoutes } from './events/events.js';
 import { replayRoutes } from './events/replay.js';
@@ -36,6 +37,7 @@ export const routes: readonly Route[] = [
   ...apiKeyRoutes,
   ...portalLinkRoutes,
   ...endpointRoutes,
+  ...orderedKeyRoutes,
   ...endpointTestRoutes,
   ...subscriptionRoutes,
   ...sourceRoutes,

@@ -100,6 +100,11 @@ export const endpointRecord = {
   rate_limit: column<number | null>(),
   /** Seconds. Null means one. */
   rate_limit_duration: column<number | null>(),
+  /** `message.key`, or a path that begins with `data.` or `headers.`. Null: not ordered. */
+  ordering: column<string | null>(),
+  /** Null means `park`. */
+  ordering_failure: column<'park' | 'skip' | null>(),
+  ordering_park_after_seconds: column<number | null>(),
 };
 const columns = {
   name: column<string>({ isSearched: true }),

@@ -21,6 +21,8 @@ export const subscriptionRecord = {
   endpoint_id: column<string>(),
   event_types: column<readonly string[]>(),
   filter: column<SubscriptionFilter | null>({ isJson: true }),
+  /** Replaces that of the endpoint. Null: the endpoint decides. */
+  ordering: column<string | null>(),
 };
 const columns = {
   name: column<string>({ isSearched: true }),

@@ -194,7 +194,7 @@ export async function readSummary(
     name: 'read-summary',
     text: `select
         pending.n as pending_events, pending.seconds as oldest_pending_seconds,
-        ${countUpTo(`event_deliveries where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at < 'infinity'`)} as waiting_deliveries,
+        ${countUpTo(`event_deliveries where project_id = $1 and status in ('scheduled', 'retry') and (next_attempt_at < 'infinity' or next_attempt_at is null)`)} as waiting_deliveries,
         ${countUpTo(`event_deliveries where project_id = $1 and status in ('scheduled', 'retry') and next_attempt_at = 'infinity'`)} as held_deliveries,
         ${countUpTo(`event_deliveries where project_id = $1 and status = 'processing'`)} as processing_deliveries,
         ${countUpTo(`quarantined_messages where project_id = $1 and status = 'quarantined'`)} as quarantined_messages,

@@ -28,7 +28,7 @@ const SAMPLE = `
   with c as materialized (
     select project_id, count(*) as events, 0 as deliveries from events where status = 'pending' group by 1
     union all
-    select project_id, 0, count(*) from event_deliveries where status in ('scheduled', 'retry') and next_attempt_at < 'infinity' group by 1
+    select project_id, 0, count(*) from event_deliveries where status in ('scheduled', 'retry') and (next_attempt_at < 'infinity' or next_attempt_at is null) group by 1
     union all
     select '${PROJECT}', 0, 0
   )

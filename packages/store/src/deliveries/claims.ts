@@ -30,6 +30,8 @@ export interface ClaimedDelivery extends EventRef {
   /** The event's data or, if `isTransformed`, the output of the subscription's function. */
   readonly body: Buffer;
   readonly isTransformed: boolean;
+  /** Null if it is not ordered. */
+  readonly orderKey: string | null;
   readonly agentId: number;
 }
 
@@ -56,10 +58,10 @@ const claiming = (
   claimed as (
     update event_deliveries d set status = 'processing', claimed_by = $1, next_attempt_at = null, reason = null, updated_at = now()
     from sized s where s.fits and ${isSame('d', 's')}
-    returning d.project_id, d.id, d.occurred_at, d.event_id, d.endpoint_id, d.subscription_id, d.attempts, d.traceparent
+    returning d.project_id, d.id, d.occurred_at, d.event_id, d.endpoint_id, d.subscription_id, d.attempts, d.traceparent, d.order_key
   )
   select w.scanned_to as "scannedTo", w.is_more as "isMore", c.project_id as "projectId", c.id, (extract(epoch from c.occurred_at) * 1000)::float8 as "occurredAtMs",
-         c.event_id as "eventId", c.endpoint_id as "endpointId", c.subscription_id as "subscriptionId", c.attempts, c.traceparent, s.event_type as "eventType", s.source_id as "sourceId",
+         c.event_id as "eventId", c.endpoint_id as "endpointId", c.subscription_id as "subscriptionId", c.attempts, c.traceparent, c.order_key as "orderKey", s.event_type as "eventType", s.source_id as "sourceId",
          s.headers, coalesce(s.transformed_data, s.data) as data, s.transformed_data is not null as "isTransformed"
   from (
     select (case when is_more then last else now() end - interval '1 second')::text as scanned_to, is_more

@@ -2,6 +2,8 @@ import type pg from 'pg';
 import { batchOf, timeAt, type BatchColumn } from '../postgres/columns.js';
 import { insertCountDeltas, finishedDeliveries, madeAttempts } from '../counts/count-deltas.js';
 import { dueAt, isSameDelivery, REF_COLUMNS, type EventRef } from '../events/event-ref.js';
+import { repairKeys } from '../ordering/settle-keys.js';
+import { DROPPED, isSameKey, PASSED, TURNS, type KeyTurn } from '../events/turns.js';
 
 export interface AttemptRecord extends EventRef {
   readonly attemptId: string;
@@ -36,6 +38,11 @@ export interface AttemptRecord extends EventRef {
   readonly isGone: boolean;
   /** The delivery is that of an operational event. Not stored. */
   readonly isOperational: boolean;
+  /**
+   * Its effect at its end on those behind it with the same order key. Null or undefined if it is not
+   * ordered.
+   */
+  readonly onEnd?: 'pass' | 'park' | null;
 }
 
 /** All later attempts of a delivery have this number, the largest in its column. */
@@ -61,7 +68,22 @@ const OF_DELIVERY: readonly BatchColumn<AttemptRecord>[] = [
   ['agent', 'agentId', 'int'],
   ['traceparent', 'traceparent'],
 ];
+const OF_ORDER: readonly BatchColumn<AttemptRecord>[] = [['on_end', 'onEnd']];
 const { names: NAMES } = batchOf(OF_ATTEMPT);
+
+/**
+ * For the deliveries in the CTE `d`: the turn of a key stays with its delivery when it is parked, and
+ * passes in the same commit otherwise.
+ */
+const ENDED = `ended as materialized (
+    select project_id, endpoint_id, order_key, id, on_end = 'park' and status = 'failure' as parks
+    from d where order_key is not null and status in ('success', 'failure', 'discarded')
+  ),
+  parked as (
+    update ordered_keys k set parked_at = now() from ended e where e.parks and ${isSameKey('k', 'e')} and k.delivery_id = e.id
+  ),
+  over as materialized (select project_id, endpoint_id, order_key, id from ended where not parks),
+  ${PASSED}`;
 
 /*
  * Attempts, delivery states and counts in one commit. Locks: the deliveries' rows, by primary key.
@@ -69,13 +91,18 @@ const { names: NAMES } = batchOf(OF_ATTEMPT);
  * recorded. So does one that has the attempt already and was claimed again by this agent: the answer
  * to the first try was lost.
  */
-const recording = (name: string, transformed: readonly BatchColumn<AttemptRecord>[] = []) => {
+const recording = (
+  name: string,
+  transformed: readonly BatchColumn<AttemptRecord>[] = [],
+  isOrdered = false,
+) => {
   const batch = batchOf<AttemptRecord>([
     ...REF_COLUMNS,
     ['attempt', 'attemptId', 'uuid'],
     ...OF_ATTEMPT,
     ...OF_DELIVERY,
     ...transformed,
+    ...(isOrdered ? OF_ORDER : []),
   ]);
   const more = transformed.map(([it]) => `, ${it} = coalesce(u.${it}, d.${it})`).join('');
   const text = `
@@ -90,9 +117,9 @@ const recording = (name: string, transformed: readonly BatchColumn<AttemptRecord
     update event_deliveries d set status = u.status, attempts = u.number, claimed_by = null, next_attempt_at = u.due_at, reason = u.reason,
       traceparent = u.traceparent, updated_at = now()${more}
     from u where ${isSameDelivery('d', 'u')} and d.claimed_by = u.agent and (d.attempts < u.number or d.attempts = ${ATTEMPT_NUMBER_MAX})
-    returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.status
+    returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.status${isOrdered ? ', d.id, d.order_key, u.on_end' : ''}
   )
-  ${insertCountDeltas(finishedDeliveries('d'), madeAttempts('a'))}`;
+  ${isOrdered ? `, ${ENDED}, counted as (` : ''}${insertCountDeltas(finishedDeliveries('d'), madeAttempts('a'))}${isOrdered ? `) ${TURNS} ${DROPPED}` : ''}`;
   return { name, text, batch };
 };
 
@@ -101,6 +128,28 @@ const RECORD = recording('record-attempts');
 const RECORD_TRANSFORMED = recording('record-transformed-attempts', [
   ['transformed_data', 'transformedData'],
 ]);
+
+const RECORD_ORDERED = recording(
+  'record-ordered-attempts',
+  [['transformed_data', 'transformedData']],
+  true,
+);
+
+/**
+ * As `recordAttempts`, for deliveries with an order key. Returns what is due now.
+ *
+ * @throws also if only the turns could not be settled; a repetition, or a sweep, settles them
+ */
+export async function recordOrderedAttempts(
+  pool: pg.Pool,
+  attempts: readonly AttemptRecord[],
+): Promise<KeyTurn[]> {
+  const { name, text, batch } = RECORD_ORDERED;
+  const { rows } = await pool.query<KeyTurn>({ name, text, values: batch.texts(attempts) });
+  const due = rows.filter(({ eventId }) => eventId !== null);
+  const unsettled = rows.filter(({ eventId }) => eventId === null);
+  return unsettled.length === 0 ? due : [...due, ...(await repairKeys(pool, unsettled))];
+}
 
 /**
  * All or nothing. Skips attempts already stored. A delivery that the agent no longer holds keeps

@@ -14,6 +14,8 @@ import {
 } from '../pagination/log-page.js';
 import type { PageRequest, PageResult } from '../pagination/page.js';
 import type { Planes } from '../postgres/planes.js';
+import { repairKeys } from '../ordering/settle-keys.js';
+import { placesAgain, UNLESS_WAITING } from '../events/turns.js';
 import { notifyDue } from './agents.js';
 import { settleChanged } from './settle-deliveries.js';
 
@@ -37,6 +39,7 @@ export interface EventDeliveryRow extends EndpointNow {
   readonly recovered: number;
   readonly next_attempt_at: Date | number | null;
   readonly reason: string | null;
+  readonly order_key: string | null;
   readonly is_transformed: boolean;
   readonly created_at: Date;
   readonly updated_at: Date;
@@ -48,7 +51,7 @@ export interface EventDeliveryRow extends EndpointNow {
   } | null;
 }
 
-const COLUMNS = `e.project_id, e.id, e.occurred_at, e.event_id, e.endpoint_id, e.subscription_id, e.status, e.attempts, e.recovered, e.next_attempt_at, e.reason,
+const COLUMNS = `e.project_id, e.id, e.occurred_at, e.event_id, e.endpoint_id, e.subscription_id, e.status, e.attempts, e.recovered, e.next_attempt_at, e.reason, e.order_key,
   e.transformed_data is not null as is_transformed, e.created_at, e.updated_at, v.event_type, a.last_attempt`;
 
 const JOINS = `left join events v on v.project_id = e.project_id and v.id = e.event_id and v.occurred_at = e.occurred_at
@@ -256,7 +259,7 @@ export async function resendEventDelivery(
 ): Promise<boolean> {
   const states = await findLoggedEndpoints(planes.control, projectId, [endpointId]);
   const isHeld = states.get(endpointId)?.status === 'paused';
-  const { rowCount } = await planes.data.query({
+  const { rows } = await planes.data.query<{ orderKey: string | null }>({
     name: 'resend-event-delivery',
     text: `with over as (
              select project_id, endpoint_id, source_id, event_type, status from event_deliveries
@@ -265,15 +268,18 @@ export async function resendEventDelivery(
            d as (
              update event_deliveries d set reason = null, updated_at = now(),
                status = case when d.status = 'retry' then 'retry'::event_delivery_status else 'scheduled' end,
-               next_attempt_at = greatest($6::timestamptz, least(case when $5::float8 = 0 then d.next_attempt_at end, now() + $5::float8 * interval '1 millisecond'))
+               next_attempt_at = greatest($6::timestamptz, least(case when $5::float8 = 0 then d.next_attempt_at end, now() + $5::float8 * interval '1 millisecond')) + ${UNLESS_WAITING}
              where d.project_id = $1 and d.id = $2 and d.occurred_at = $3 and exists (select from over)
-             returning project_id
+             returning project_id, id, occurred_at, endpoint_id, order_key, next_attempt_at
            ),
+           ${placesAgain('d')},
            counted as (${insertCountDeltas(unfinishedDeliveries('over'))})
-           select from d`,
+           select order_key as "orderKey" from d`,
     values: [projectId, id, new Date(timeOfId(id)), from, dueInMs, isHeld ? 'infinity' : null],
   });
-  if (rowCount !== 1) return false;
+  if (!rows[0]) return false;
+  const { orderKey } = rows[0];
+  if (orderKey !== null) await repairKeys(planes.data, [{ projectId, endpointId, orderKey }]);
   await settleChanged(planes, projectId, states);
   if (!isHeld) await notifyDue(planes.control, [projectId]);
   return true;

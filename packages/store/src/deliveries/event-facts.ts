@@ -34,8 +34,12 @@ export async function findEventWithNames(
 type StoredDelivery = Pick<
   EventDeliveryRow,
   | ('id' | 'endpoint_id' | 'subscription_id' | 'status' | 'attempts' | 'recovered')
-  | ('next_attempt_at' | 'reason' | 'updated_at')
+  | ('next_attempt_at' | 'reason' | 'updated_at' | 'order_key')
 > & {
+  /** The delivery with the same key that is sent first. Null unless it waits for its turn. */
+  readonly waits_for_delivery_id: string | null;
+  /** Since when that key is parked. */
+  readonly parked_at: Date | null;
   readonly attempted_at: Date | null;
   readonly http_status: number | null;
   readonly error_class: string | null;
@@ -65,12 +69,14 @@ export async function explainDeliveries(
   });
   const reading = data.query<StoredDelivery>({
     name: 'explain-deliveries',
-    text: `select d.id, d.endpoint_id, d.subscription_id, d.status, d.attempts, d.recovered, d.next_attempt_at, d.reason, d.updated_at,
+    text: `select d.id, d.endpoint_id, d.subscription_id, d.status, d.attempts, d.recovered, d.next_attempt_at, d.reason, d.updated_at, d.order_key, k.delivery_id as waits_for_delivery_id, k.parked_at,
                   a.requested_at as attempted_at, a.http_status, a.error_class, a.error
            from (select * from event_deliveries d where ${OF_EVENT} order by d.status = 'success', d.id limit ${EXPLAINED_DELIVERIES}) d
            left join lateral (select a.requested_at, a.http_status, a.error_class, a.error from delivery_attempts a
                               where a.project_id = d.project_id and a.event_delivery_id = d.id and a.occurred_at = d.occurred_at
                               order by a.id desc limit 1) a on true
+           left join ordered_keys k on d.order_key is not null and d.status in ('scheduled', 'retry') and d.next_attempt_at is null
+             and k.project_id = d.project_id and k.endpoint_id = d.endpoint_id and k.order_key = d.order_key
            order by d.status = 'success', d.id`,
     values,
   });

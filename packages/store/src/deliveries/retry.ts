@@ -6,6 +6,8 @@ import { idBound, progressAt, Values } from '../pagination/log-page.js';
 import { opaque, opaqueUnless } from '../postgres/columns.js';
 import type { Planes } from '../postgres/planes.js';
 import { databaseTime } from '../postgres/server-facts.js';
+import { repairKeys } from '../ordering/settle-keys.js';
+import { placesAgain, UNLESS_WAITING } from '../events/turns.js';
 import { notifyDue } from './agents.js';
 import type { EventDeliveryStatus } from './claims.js';
 import { ofEvent } from './delivery-log.js';
@@ -257,12 +259,13 @@ const REQUEUE = `
   changed as (
     update event_deliveries d set status = case when d.status = 'retry' or (d.status = 'processing' and d.attempts > 0) then 'retry'::event_delivery_status else 'scheduled' end,
       claimed_by = null, recovered = d.recovered + case when d.status = 'processing' then 1 else 0 end,
-      next_attempt_at = greatest($9::timestamptz, now() + $8::float8 * interval '1 millisecond'), reason = null, updated_at = now()
+      next_attempt_at = greatest($9::timestamptz, now() + $8::float8 * interval '1 millisecond') + ${UNLESS_WAITING}, reason = null, updated_at = now()
     where d.project_id = $1 and d.id = any ($3::uuid[]) and d.occurred_at between $4 and $5 and ${opaque('d.id in (select id from w)')}
-    returning d.project_id, d.endpoint_id, d.source_id, d.event_type
+    returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.id, d.occurred_at, d.order_key, d.next_attempt_at
   ),
+  ${placesAgain('changed')},
   counted as (${insertCountDeltas(unfinishedDeliveries('(select *, $6::event_delivery_status as status from changed) d'))})
-  select endpoint_id as "endpointId", count(*)::int as count from changed group by 1`;
+  select endpoint_id as "endpointId", count(*)::int as count, array_agg(distinct order_key) filter (where order_key is not null) as keys from changed group by 1`;
 
 interface Requeue {
   readonly projectId: string;
@@ -288,23 +291,29 @@ async function requeue(
   ] as const) {
     const endpointIds = [...states].flatMap(([id, it]) => (it.status === endpointStatus ? id : []));
     if (endpointIds.length === 0) continue;
-    const { rows } = await data.query<{ endpointId: string; count: number }>({
-      name: 'requeue-deliveries',
-      text: REQUEUE,
-      values: [
-        projectId,
-        endpointIds,
-        ids,
-        new Date(timeOfId(ids[0]!)),
-        new Date(timeOfId(ids.at(-1)!)),
-        status,
-        began,
-        dueInMs,
-        outcome === 'held' ? 'infinity' : null,
-      ],
-    });
+    const { rows } = await data.query<{ endpointId: string; count: number; keys: string[] | null }>(
+      {
+        name: 'requeue-deliveries',
+        text: REQUEUE,
+        values: [
+          projectId,
+          endpointIds,
+          ids,
+          new Date(timeOfId(ids[0]!)),
+          new Date(timeOfId(ids.at(-1)!)),
+          status,
+          began,
+          dueInMs,
+          outcome === 'held' ? 'infinity' : null,
+        ],
+      },
+    );
+    const keys = rows.flatMap(({ endpointId, keys }) =>
+      (keys ?? []).map((orderKey) => ({ projectId, endpointId, orderKey })),
+    );
+    if (keys.length > 0) await repairKeys(data, keys);
     if (rows.length > 0 && outcome === 'due') await notifyDue(control, [projectId]);
-    requeued.push(...rows.map((row) => ({ ...row, outcome })));
+    requeued.push(...rows.map(({ endpointId, count }) => ({ endpointId, count, outcome })));
   }
   return requeued;
 }

@@ -3,6 +3,7 @@ import { findLoggedEndpoints, type LoggedEndpoint } from '../config/endpoints.js
 import { finishedDeliveries, insertCountDeltas } from '../counts/count-deltas.js';
 import { isSameDelivery } from '../events/event-ref.js';
 import type { Planes } from '../postgres/planes.js';
+import { deleteKeys } from '../ordering/settle-keys.js';
 import { notifyDue } from './agents.js';
 import { DISCARD_REASONS } from './stored-reasons.js';
 import { WAITING_PROJECTS } from './waiting-projects.js';
@@ -44,6 +45,7 @@ export async function settleDeliveries(
     const { change, reason } = it;
     const n = await changeBatch(data, of, change, reason);
     changed += n;
+    if (change === 'discard') await deleteKeys(data, of);
     if (change === 'release') released += n;
     // A call after a later change may have ended before this batch committed. Reading again finds
     // it.

@@ -11,6 +11,7 @@ import type { Database } from '../postgres/database.js';
 import { LOCK_NOT_AVAILABLE, sqlState } from '../postgres/sqlstate.js';
 import { moveCounts } from './move-counts.js';
 import { insertRows, moveEnded, moveRange, type MovedRows } from './move-rows.js';
+import { copyTurns } from './move-turns.js';
 import type { Shards } from '../shards/open-shards.js';
 
 /*
@@ -190,6 +191,7 @@ async function stop(rows: MovedRows): Promise<void> {
     '(project_id, key) do update set event_id = excluded.event_id, expires_at = excluded.expires_at where idempotency_keys.expires_at < excluded.expires_at',
   );
   await copyAll(rows, 'message_arrivals', 'id', 'do nothing');
+  await copyTurns(rows);
   const newest = (table: string) =>
     `(select id from ${table} where project_id = $1 order by id desc limit 1)`;
   const { rows: found } = await from.query<{ id: string }>(
@@ -347,7 +349,12 @@ async function endMove(control: Pool, rows: MovedRows, switchedAt: Date): Promis
     [projectId],
   );
   if (left[0]!.any || !(await moveCounts(rows, switchedAt))) return 'wait';
-  for (const table of ['idempotency_keys', 'message_arrivals'])
+  for (const table of [
+    'idempotency_keys',
+    'message_arrivals',
+    'ordered_deliveries',
+    'ordered_keys',
+  ])
     await from.query(`delete from ${table} where project_id = $1`, [projectId]);
   await control.query(
     // Agents of the former shard forget the project when it changes.

@@ -10,6 +10,7 @@ const EXTERNAL: ReadonlySet<unknown> = new Set([
   'coordinates',
   'detail',
   'error',
+  'orderText',
   'reason',
   'responseBody',
   'target',

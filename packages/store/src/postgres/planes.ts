@@ -20,6 +20,8 @@ export const DATA_TABLES: readonly string[] = [
   'message_arrivals',
   'metric_samples',
   'moved_projects',
+  'ordered_deliveries',
+  'ordered_keys',
   'project_fences',
   'quarantined_messages',
 ];

@@ -87,6 +87,7 @@ function delivery(): InFlightDelivery {
     eventType: 'order.paid',
     sourceId: null,
     traceparent: null,
+    orderKey: null,
     headers: { authorization: 'of the event' },
     body: Buffer.from('{}'),
     agentId: 1,

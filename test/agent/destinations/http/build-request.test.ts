@@ -38,6 +38,7 @@ function delivery(headers: Record<string, string> = {}): InFlightDelivery {
     eventType: 'order.paid',
     sourceId: null,
     traceparent: null,
+    orderKey: null,
     headers,
     body: Buffer.from(data),
     agentId: 1,

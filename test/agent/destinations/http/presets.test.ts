@@ -48,6 +48,7 @@ function deliveryOf(eventType: string, data: string, attempts = 0): InFlightDeli
     eventType,
     sourceId: null,
     traceparent: null,
+    orderKey: null,
     headers: {},
     body: Buffer.from(data),
     agentId: 1,

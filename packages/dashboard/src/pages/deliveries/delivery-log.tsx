@@ -75,6 +75,7 @@ function Remark({ row }: { row: EventDelivery }) {
   if (isPortal.value) return <OwnerRemark row={row} />;
   const { reason, next_attempt_at: next, waits_for: wait } = row;
   if (wait === 'paused') return <>endpoint paused</>;
+  if (wait === 'order') return <>in order</>;
   if (wait === 'breaker') return <>breaker open{next && `, ${rowTime(next).slice(0, -3)}`}</>;
   if (next && wait === 'retry') {
     return (

@@ -48,7 +48,8 @@ export function fieldsOf({
   types,
   body,
   headers,
-}: SubscriptionDraft): Required<Omit<CreateSubscription, 'is_disabled' | 'function'>> | undefined {
+}: SubscriptionDraft):
+  Required<Omit<CreateSubscription, 'is_disabled' | 'function' | 'ordering'>> | undefined {
   const [bodyFilter, headerFilter] = [objectOf(body), objectOf(headers)];
   if (bodyFilter.problem !== undefined || headerFilter.problem !== undefined) return undefined;
   return {

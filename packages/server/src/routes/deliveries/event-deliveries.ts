@@ -51,6 +51,7 @@ const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'dis
 const WAITS = [
   'paused',
   'retry',
+  'order',
   ...(Object.keys(WAIT_REASONS) as (keyof typeof WAIT_REASONS)[]),
 ] as const;
 
@@ -94,9 +95,10 @@ const EventDelivery = namedObject('EventDelivery', {
   waits_for: nullable(
     oneOf(
       WAITS,
-      'Why a `scheduled` or `retry` delivery waits: `paused` is its endpoint, `retry` the next attempt after a failed one. Null when it is due or does not wait.',
+      'Why a `scheduled` or `retry` delivery waits: `paused` is its endpoint, `retry` the next attempt after a failed one, `order` a delivery with the same key. Null when it is due or does not wait.',
     ),
   ),
+  order_key: nullable(Id, 'Digest of the key by which it is ordered; null if it is not.'),
   is_transformed: boolean(
     'Whether the function of the subscription produced the data that is sent.',
   ),
@@ -195,7 +197,7 @@ function waitOf({
   attempts,
   next_attempt_at: next,
 }: EventDeliveryRow): (typeof WAITS)[number] | null {
-  if (next === null) return null;
+  if (next === null) return status === 'scheduled' || status === 'retry' ? 'order' : null;
   if (!(next instanceof Date)) return 'paused';
   const code = reason === null ? undefined : waitReasonOf(reason);
   return code ?? (status === 'retry' && attempts > 0 ? 'retry' : null);

@@ -91,6 +91,15 @@ const Authentication = object({
 const OF_PROJECT = { 'x-set-by': 'project' };
 const AS_PROJECT = { ...OF_PROJECT, 'x-unset': 'project default' };
 
+/** The key by which an endpoint or a subscription orders deliveries. */
+export const Ordering = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: "^(message\\.key|data\\.[^\\s].*|headers\\.[A-Za-z0-9!#$%&'*+.^_`|~-]+)$",
+  'x-sentence': 'must be message.key, data. and a path, or headers. and a name',
+  examples: ['message.key', 'data.order.id'],
+});
+
 const needed = {
   name: Name,
   url: Type.String({
@@ -181,6 +190,32 @@ const others = {
   }),
   rate_limit_duration: nullable({
     ...integer(1, 86_400, 'Period of `rate_limit` in seconds. Default: 1.'),
+    ...OF_PROJECT,
+  }),
+  ordering: nullable({
+    ...Ordering,
+    description:
+      'Deliveries with the same key are sent one after the other: `message.key`, or a path in the event such as `data.order.id` or `headers.x-order`. Events without a value are not ordered.',
+    'x-label': 'Order by',
+    'x-unset': 'not ordered',
+    ...OF_PROJECT,
+  }),
+  ordering_failure: nullable({
+    ...oneOf(['park', 'skip']),
+    description:
+      'Effect of a delivery that has failed for good on others with its key. `park`, the default: they wait until someone decides. `skip`: the next one is sent.',
+    'x-label': 'After a failure',
+    'x-unset': 'park the key',
+    ...OF_PROJECT,
+  }),
+  ordering_park_after_seconds: nullable({
+    ...integer(
+      1,
+      2_592_000,
+      'Seconds after which the key of a delivery that is retried is parked, even if attempts are left. Checked every 30 s.',
+    ),
+    'x-label': 'Park after seconds',
+    'x-unset': 'after the last attempt',
     ...OF_PROJECT,
   }),
   concurrency: nullable({

@@ -33,6 +33,7 @@ import {
   type Route,
   type Static,
 } from '../../api/vocabulary.js';
+import { Ordering } from '../endpoints/endpoint-schema.js';
 import { portalProblems } from '../endpoints/portal-fields.js';
 import { FunctionText, validateFunction } from '../transform-function.js';
 import { EventTypes, Filter, filterProblems, patternProblems } from './filter.js';
@@ -57,6 +58,14 @@ const fields = object({
       'x-set-by': 'project',
     }),
   ),
+  ordering: Type.Optional(
+    Type.Unsafe<string | null>({
+      ...nullable(Ordering),
+      description:
+        'Orders deliveries by this key instead of that of the endpoint: `message.key`, or a path such as `data.order.id` or `headers.x-order`.',
+      'x-set-by': 'project',
+    }),
+  ),
 });
 /**
  * Retries and rate limits belong to the endpoint, alerts to the instance, and a subscription covers
@@ -75,6 +84,10 @@ const Subscription = namedObject('Subscription', {
   ...answered({ name: Name, is_disabled }),
   endpoint_id: Id,
   function: nullable(string(), 'The function; null over a portal link.'),
+  ordering: nullable(
+    string(),
+    'The key by which deliveries are ordered; null if the endpoint decides.',
+  ),
   filter_config: object({
     event_types: Type.Array(string()),
     filter: object({ headers: FilterView, body: FilterView }),
