@@ -194,6 +194,10 @@ export const limits = {
       scope: 'project', mechanism: 'bucket', beyond: ['waits'], against: ['silent brokers'] },
     { constant: 'JOIN_AT_ONCE', what: 'members of a Kafka source that join its group at a time', stage: 'source-kafka/index',
       scope: 'source', mechanism: 'window', beyond: ['waits'], against: ['silent brokers'] },
+    { constant: 'TOPICS_MAX', what: 'topics that match the pattern of a Kafka source', stage: 'source-kafka/topics',
+      scope: 'source', mechanism: 'cap', beyond: ['fails'], against: ['silent brokers'] },
+    { constant: 'NAMES_MAX', what: 'partitions of a source whose positions a run records', stage: 'agent/sources/recorded-positions',
+      scope: 'source', mechanism: 'cap', beyond: ['skipped'], against: ['silent brokers'] },
   ],
 
   'Messages': [

@@ -53,6 +53,7 @@ const besideVendor: readonly string[] = [
   '@gateway/plugin',
   '@opentelemetry/api',
   'fzstd',
+  're2js',
   'snappyjs',
   '@aws-sdk/credential-providers',
 ];

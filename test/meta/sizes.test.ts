@@ -11,27 +11,27 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 402,
-  'packages/cli': 289,
-  'packages/client': 26,
+  'packages/agent': 406,
+  'packages/cli': 293,
+  'packages/client': 177,
   // The token buckets of all packages are here.
   // It guards push sources, as it guards the other plugins.
-  'packages/core': 465,
-  'packages/dashboard': 563,
+  'packages/core': 466,
+  'packages/dashboard': 567,
   'packages/docs': 1,
   // Has all that agents, servers and commands share of their stores: samples, pools, health, usage.
   'packages/ingest': 186,
   // Declares push sources.
-  'packages/plugin': 41,
+  'packages/plugin': 44,
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
-  'packages/server': 560,
+  'packages/server': 567,
   // Limits that count in KV, or in memory while it is away, have come from agent and server.
-  'packages/store': 613,
+  'packages/store': 617,
   'plugins/metrics-pullmetrics': 10,
   // Providers, signatures and handshakes have come from the server.
   'plugins/source-http': 32,
-  'plugins/source-kafka': 102,
+  'plugins/source-kafka': 126,
   'plugins/source-sqs': 30,
   'plugins/tracer-apm': 6,
   'plugins/tracer-errtrack': 9,

@@ -46,6 +46,9 @@ export function reading<Connection>(
     handle?: (message: Message) => Promise<Outcome>;
     /** Requests the lag, concurrently through `watch` if the plugin has it. */
     wantsLag?: boolean;
+    /** The positions recorded before, to which this run adds. */
+    recorded?: Map<string, string>;
+    keptSinceMs?: number;
   } = {},
 ): Reading {
   const abort = new AbortController();
@@ -80,6 +83,14 @@ export function reading<Connection>(
     report: (state, reason) => void states.push({ state, reason }),
     lost: (partition, count) => void (count > 0 && lost.push([partition, count])),
     ...(options.wantsLag && !plugin.watch && { lag }),
+    ...(options.recorded && {
+      readBefore: () =>
+        Promise.resolve({
+          positions: new Map(options.recorded),
+          keptSinceMs: () => options.keptSinceMs ?? -Infinity,
+        }),
+      record: (name, position) => void options.recorded!.set(name, position),
+    }),
   });
   done.catch(() => {});
   const watched =

@@ -13,7 +13,9 @@ const beside = together(lag);
 const broker = await kafka();
 lag.after(() => broker.close());
 
-async function fresh(partitions = 1): Promise<Connection & { consumer_group_id: string }> {
+async function fresh(
+  partitions = 1,
+): Promise<Connection & { topic_name: string; consumer_group_id: string }> {
   return {
     brokers: [broker.listeners.plaintext],
     topic_name: await broker.topic({ partitions }),

@@ -53,7 +53,12 @@ function driven(handle: (message: Message) => Promise<Outcome>) {
         memory: new SourceMemory(),
         committed: new Map(),
         startsAt: new Map(),
-        topicId: undefined,
+        readTo: new Map(),
+        topics: ['t'],
+        ids: new Map(),
+        before: { positions: new Map(), keptSinceMs: () => -Infinity },
+        told: undefined,
+        passedOver: () => {},
       },
     );
     return {

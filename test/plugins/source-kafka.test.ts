@@ -48,7 +48,7 @@ source.after(async () => {
 async function fresh(
   partitions = 1,
   configEntries: Record<string, string> = {},
-): Promise<Connection & { consumer_group_id: string }> {
+): Promise<Connection & { topic_name: string; consumer_group_id: string }> {
   return {
     brokers: [listeners.plaintext],
     topic_name: await broker.topic({ partitions, configEntries }),
@@ -286,11 +286,17 @@ beside(
       log,
     } as unknown as SourceContext;
     const { message } = await failure(
-      offsetsReset(connection, context, new Map([[0, 3n]]), AbortSignal.timeout(20_000)),
+      offsetsReset(
+        connection,
+        context,
+        [connection.topic_name],
+        new Map([[`${connection.topic_name}/0` as const, 3n]]),
+        AbortSignal.timeout(20_000),
+      ),
     );
     assert.match(
       message,
-      /partition 0 of the consumer group "group-\w+" went back from 3 to -1: the topic "topic-\w+" was created anew/,
+      /offset of topic-\w+\/0 of the consumer group "group-\w+" went back from 3 to -1: the topic was created anew/,
     );
   },
 );

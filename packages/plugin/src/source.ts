@@ -52,6 +52,13 @@ export interface SourcePlugin<
    * again.
    */
   watch?(connection: Connection, context: WatchContext<Settings>): Promise<void>;
+
+  /**
+   * Moves where the source is read from, or with `context.isDryRun` tells what a move would do. Core
+   * stops the readers first. Their broker may notice late, so the plugin waits for up to 20 seconds
+   * until it accepts the new positions. All partitions move, or it rejects with a `PluginError`.
+   */
+  seek?(connection: Connection, context: SeekContext<Settings>): Promise<readonly PartitionMove[]>;
 }
 
 /**
@@ -204,6 +211,68 @@ export interface SourceContext<Settings = Readonly<Record<string, unknown>>> {
    * start its series. Optional, so call `context.lost?.(…)`.
    */
   lost?(partition: string, messages: number): void;
+  /** Returns what earlier runs recorded. Call before reading; rejects while Postgres is unreachable. */
+  readBefore?(): Promise<ReadBefore>;
+  /**
+   * Records that all messages before a position are settled. The name must be that of the partition
+   * among all that the connection may name. Cheap; stored within seconds.
+   */
+  record?(name: string, position: string): void;
+}
+
+/**
+ * The positions that a source has reached, beyond what the broker keeps. The broker may
+ * forget positions, and their messages may be read again after their events have been deleted, so
+ * that they are no longer recognised as duplicates.
+ */
+export interface ReadBefore {
+  /** The positions given to `record`, by its names. */
+  readonly positions: ReadonlyMap<string, string>;
+  /**
+   * The events of messages before this time, in epoch milliseconds, have been deleted. -Infinity if
+   * none are.
+   */
+  keptSinceMs(): number;
+}
+
+/** Where to read from: the oldest message, after the newest, a time, or a position by partition. */
+export type SeekTarget =
+  | 'earliest'
+  | 'latest'
+  | { readonly timeMs: number }
+  | { readonly positions: Readonly<Record<string, string>> };
+
+export interface SeekContext<
+  Settings = Readonly<Record<string, unknown>>,
+> extends CheckContext<Settings> {
+  readonly sourceId: string;
+  readonly clientId: string;
+  readonly to: SeekTarget;
+  readonly isDryRun: boolean;
+  /** Also messages whose events have been deleted are to be delivered again. */
+  readonly isRedelivering: boolean;
+  readonly before: ReadBefore;
+}
+
+/** The move of a partition. */
+export interface PartitionMove {
+  /** As in `SourceContext.lag`. */
+  readonly partition: string;
+  /** The position of the next message before; null if there was none. */
+  readonly from: string | null;
+  readonly to: string;
+  /** Messages between the two, which are read again. */
+  readonly again: number;
+  /**
+   * How many of these were read before and have no events any more, because they are older than the
+   * retention: they are passed over, or delivered again if `isRedelivering`. Their times may be out
+   * of order, so it is an estimate.
+   */
+  readonly expired: number;
+  /** Messages between the two that will not be read. */
+  readonly skipped: number;
+  /** Replaces what `record` was given. */
+  readonly record: { readonly name: string; readonly position: string };
 }
 
 /** The offsets of a partition, in the broker's notation. */

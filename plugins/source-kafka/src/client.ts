@@ -4,8 +4,8 @@ import tls from 'node:tls';
 import { settles, whenAborted, type PluginLog } from '@gateway/plugin';
 import { Kafka, logLevel, type ISocketFactory, type logCreator } from 'kafkajs';
 import { addCodecs } from './codecs.js';
-import { clusterConfig, type Connection } from './connection.js';
-import { forgetOffsetsOfEarlierTopics, topicId, type Broker } from './topic-ids.js';
+import { clusterConfig, type Connection, keyOf, type PartitionKey } from './connection.js';
+import { forgetOffsetsOfEarlierTopics, type Broker } from './topic-ids.js';
 
 const CONNECTION_TIMEOUT_MS = 3_000;
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -140,11 +140,17 @@ export const silent: logCreator = () => () => {};
 export interface Cluster {
   connect(): Promise<void>;
   disconnect(): Promise<void>;
-  addTargetTopic(topic: string): Promise<void>;
+  addMultipleTargetTopics(topics: readonly string[]): Promise<void>;
   refreshMetadata(): Promise<void>;
+  /** Describes all topics. */
+  metadata(): Promise<{ readonly topicMetadata: readonly { readonly topic: string }[] }>;
   findTopicPartitionMetadata(topic: string): readonly { readonly partitionId: number }[];
   fetchTopicsOffset(
-    of: readonly (TopicPartitions & { readonly fromBeginning: boolean })[],
+    of: readonly (TopicPartitions & {
+      readonly fromBeginning?: boolean;
+      /** The first offset at or after the time, and -1 without one. */
+      readonly fromTimestamp?: number;
+    })[],
   ): Promise<readonly TopicOffsets[]>;
   findGroupCoordinator(of: { readonly groupId: string }): Promise<Coordinator>;
 }
@@ -155,6 +161,7 @@ interface TopicPartitions {
 }
 
 interface TopicOffsets {
+  readonly topic: string;
   readonly partitions: readonly { readonly partition: number; readonly offset: string }[];
 }
 
@@ -163,6 +170,19 @@ interface Coordinator extends Broker {
     readonly groupIds: readonly string[];
   }): Promise<{ readonly groups: readonly { readonly members: readonly GroupMemberFacts[] }[] }>;
   leaveGroup(of: { readonly groupId: string; readonly memberId: string }): Promise<unknown>;
+  offsetCommit(of: {
+    readonly groupId: string;
+    readonly groupGenerationId: number;
+    readonly memberId: string;
+    readonly topics: readonly {
+      readonly topic: string;
+      readonly partitions: readonly {
+        readonly partition: number;
+        readonly offset: string;
+        readonly metadata: string | null;
+      }[];
+    }[];
+  }): Promise<unknown>;
 }
 
 interface GroupMemberFacts {
@@ -200,40 +220,55 @@ function clusterOf(kafka: Kafka): Cluster {
   return createCluster!({ allowAutoTopicCreation: false });
 }
 
-/** Undefined if the id is unknown or the signal aborts. Never rejects. */
-export async function currentTopicId(
-  connection: Connection,
-  groupId: string,
-  {
-    clientId,
-    signal,
-    log,
-  }: { readonly clientId: string; readonly signal: AbortSignal; readonly log: PluginLog },
-): Promise<string | undefined> {
-  let id: string | undefined;
-  const ask = async (cluster: Cluster) => {
-    await cluster.connect();
-    id = await topicId(await cluster.findGroupCoordinator({ groupId }), connection.topic_name);
-  };
-  await withCluster(connection, { clientId: `${clientId}-topic`, signal }, ask).catch(
-    (error: unknown) => log.debug({ error }, 'could not read the topic id'),
-  );
-  return id;
+/** The partitions of the topics that the cluster knows. */
+export function partitionsOf(
+  cluster: Cluster,
+  topics: readonly string[],
+): { topic: string; partitions: { partition: number }[] }[] {
+  return topics.map((topic) => ({
+    topic,
+    partitions: cluster
+      .findTopicPartitionMetadata(topic)
+      .map(({ partitionId }) => ({ partition: partitionId })),
+  }));
 }
 
-/** By partition; -1 if there is none. */
+export type Offsets = ReadonlyMap<PartitionKey, bigint>;
+
+/** -1 if there is none. */
 export async function committedOffsets(
   cluster: Cluster,
-  topic: string,
+  topics: readonly string[],
   groupId: string,
-): Promise<ReadonlyMap<number, bigint>> {
-  const partitions = cluster
-    .findTopicPartitionMetadata(topic)
-    .map(({ partitionId }) => ({ partition: partitionId }));
+): Promise<Offsets> {
   const coordinator = await cluster.findGroupCoordinator({ groupId });
-  const { responses } = await coordinator.offsetFetch({ groupId, topics: [{ topic, partitions }] });
+  const { responses } = await coordinator.offsetFetch({
+    groupId,
+    topics: partitionsOf(cluster, topics),
+  });
+  return offsetsIn(responses);
+}
+
+/** The oldest or the next offset of each partition, or the first at or after a time. */
+export async function offsetsAt(
+  cluster: Cluster,
+  topics: readonly string[],
+  at: 'earliest' | 'latest' | { readonly timeMs: number },
+): Promise<Offsets> {
+  const asked = partitionsOf(cluster, topics).map((of) => ({
+    ...of,
+    ...(typeof at === 'object'
+      ? { fromTimestamp: at.timeMs }
+      : { fromBeginning: at === 'earliest' }),
+  }));
+  return offsetsIn(await cluster.fetchTopicsOffset(asked));
+}
+
+function offsetsIn(topics: readonly TopicOffsets[]): Offsets {
   return new Map(
-    responses[0]?.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]),
+    topics.flatMap(({ topic, partitions }) =>
+      partitions.map(({ partition, offset }) => [keyOf(topic, partition), BigInt(offset)] as const),
+    ),
   );
 }
 
@@ -267,7 +302,7 @@ export class CrowdedClusterError extends Error {
   override readonly name = 'CrowdedClusterError';
 }
 
-interface Offsets {
+interface Listed {
   readonly partitions: readonly unknown[];
 }
 interface Metadata {
@@ -285,7 +320,7 @@ const NAMED: Readonly<Record<string, (answer: never) => { brokers?: number; part
         0,
       ),
     }),
-    listOffsets: ({ responses }: { responses: readonly Offsets[] }) => ({
+    listOffsets: ({ responses }: { responses: readonly Listed[] }) => ({
       partitions: responses.reduce(
         (sum, { partitions }) => sum + Math.max(1, partitions.length),
         0,
@@ -345,7 +380,7 @@ function limitNamed(): void {
       const { brokers = 0, partitions } = named(answer);
       if (brokers > BROKERS_MAX) throw new CrowdedClusterError(`more than ${BROKERS_MAX} brokers`);
       if (partitions > PARTITIONS_MAX)
-        throw new CrowdedClusterError(`more than ${PARTITIONS_MAX} partitions of one topic`);
+        throw new CrowdedClusterError(`more than ${PARTITIONS_MAX} partitions for one source`);
       return answer;
     };
   }

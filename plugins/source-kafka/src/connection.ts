@@ -8,8 +8,14 @@ import { clientCredentials, oauthBearer, renewed, type ClientCredentials } from 
 /** `connection.json` documents the fields. */
 export interface Connection {
   readonly brokers: readonly string[];
-  readonly topic_name: string;
+  /** Either this or a pattern. */
+  readonly topic_name?: string;
+  readonly topic_pattern?: string;
   readonly consumer_group_id?: string;
+  readonly start_from?: string;
+  readonly start_offsets?: Readonly<Record<string, number>>;
+  readonly on_lost_offset?: 'resume' | 'earliest' | 'latest' | 'stop';
+  readonly client_rack?: string;
   readonly auth?: Auth;
 }
 
@@ -51,6 +57,22 @@ export function mayLogIn({ auth = {} }: Connection, settings: Settings): void {
  */
 export function groupOf(connection: Connection, sourceId: string): string {
   return connection.consumer_group_id || `gateway-${sourceId}`;
+}
+
+export type PartitionKey = `${string}/${number}`;
+
+export function keyOf(topic: string, partition: number): PartitionKey {
+  return `${topic}/${partition}`;
+}
+
+/** The partition's name in lags and metrics: its number, with the topic if there may be several. */
+export function labelOf(connection: Connection, topic: string, partition: number): string {
+  return connection.topic_pattern === undefined ? String(partition) : keyOf(topic, partition);
+}
+
+/** A phrase, such as `the topic "orders"`. */
+export function nameOf({ topic_name: topic, topic_pattern: pattern }: Connection): string {
+  return pattern === undefined ? `the topic "${topic}"` : `topics that match "${pattern}"`;
 }
 
 /** @throws PluginError if fields of the connection contradict each other */

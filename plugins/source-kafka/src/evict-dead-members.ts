@@ -1,44 +1,22 @@
 import type { SourceContext } from '@gateway/plugin';
-import { committedOffsets, withCluster, type Cluster } from './client.js';
-import { groupOf, type Connection } from './connection.js';
-
-const DEADLINE_MS = 2_000;
+import type { Cluster } from './client.js';
 
 /**
  * Removes group members whose processes on this machine were killed; otherwise, a single restarting
  * agent would read nothing until their sessions time out. A live member removed by mistake rejoins
- * at once, as all do when a member joins. Resolves with the committed offsets by partition, read
- * before a member of this run joins. Never rejects: on failure, sessions time out, and no offset is
- * known.
+ * at once, as all do when a member joins. Never rejects: on failure, sessions time out.
  */
 export async function evictDeadMembers(
-  connection: Connection,
+  cluster: Cluster,
+  group: string,
   context: SourceContext,
-): Promise<ReadonlyMap<number, bigint>> {
-  const place = {
-    clientId: `${context.clientId}-start`,
-    signal: AbortSignal.any([context.signal, AbortSignal.timeout(DEADLINE_MS)]),
-  };
-  const group = groupOf(connection, context.sourceId);
-  let committed: ReadonlyMap<number, bigint> = new Map();
-  const look = async (cluster: Cluster) => {
-    await evict(cluster, group, context);
-    if (!context.lost) return;
-    await cluster.addTargetTopic(connection.topic_name);
-    await cluster.refreshMetadata();
-    committed = await committedOffsets(cluster, connection.topic_name, group);
-  };
-  await withCluster(connection, place, look).catch((error: unknown) =>
-    context.log.debug(
-      { error },
-      'could not remove dead members from the group, or read its offsets',
-    ),
+): Promise<void> {
+  await evict(cluster, group, context).catch((error: unknown) =>
+    context.log.debug({ error }, 'could not remove dead members from the group'),
   );
-  return committed;
 }
 
 async function evict(cluster: Cluster, groupId: string, context: SourceContext): Promise<void> {
-  await cluster.connect();
   const coordinator = await cluster.findGroupCoordinator({ groupId });
   const { groups } = await coordinator.describeGroups({ groupIds: [groupId] });
   for (const { memberId, clientId } of groups.flatMap(({ members }) => members)) {

@@ -1,7 +1,7 @@
 import { ErrorChain, explainNetwork, PluginError, type Advice } from '@gateway/plugin';
 import { CrowdedClusterError } from './client.js';
 import { BatchTooLargeError } from './codecs.js';
-import { mechanismOf, type Auth, type Connection } from './connection.js';
+import { type Auth, type Connection, mechanismOf, nameOf } from './connection.js';
 import { SOURCE_MAX_BYTES } from './memory.js';
 
 const NETWORK_FIXES = {
@@ -21,7 +21,7 @@ export function explain(
   connection: Connection,
   group: string | undefined,
 ): PluginError {
-  const { topic_name: topic, auth = {} } = connection;
+  const { topic_name: topic = connection.topic_pattern, auth = {} } = connection;
   const chain = new ErrorChain(error);
   const known = chain.errors.find((it) => it instanceof PluginError);
   if (known) return known;
@@ -158,15 +158,28 @@ export function explain(
   });
 }
 
+export function silentBrokers({ brokers }: Connection, withinMs: number): PluginError {
+  return new PluginError(
+    `${brokers.join(', ')} did not answer within ${withinMs / 1000} seconds.`,
+    {
+      fix: 'Check brokers, and that a firewall lets this machine reach them and the addresses that they advertise.',
+    },
+  );
+}
+
 /** For a source with more workers than its topic has partitions. */
-export function idleMembers(topic: string, partitions: number, workers = 1): Advice | undefined {
+export function idleMembers(
+  connection: Connection,
+  partitions: number,
+  workers = 1,
+): Advice | undefined {
   if (workers === 1 || workers <= partitions) return undefined;
   const [has, idle] = [
-    `${partitions} ${partitions === 1 ? 'partition' : 'partitions'}`,
+    `${connection.topic_pattern === undefined ? 'has' : 'have'} ${partitions} ${partitions === 1 ? 'partition' : 'partitions'}`,
     workers - partitions,
   ];
   return {
-    message: `The source asks for ${workers} workers, but the topic "${topic}" has ${has}: ${idle} of them ${idle === 1 ? 'is' : 'are'} idle.`,
+    message: `The source asks for ${workers} workers, but ${nameOf(connection)} ${has}: ${idle} of them ${idle === 1 ? 'is' : 'are'} idle.`,
     fix: `Lower workers to ${partitions}, or give the topic ${workers} partitions.`,
   };
 }

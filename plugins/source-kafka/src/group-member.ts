@@ -10,9 +10,17 @@ import {
 } from '@gateway/plugin';
 import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
 import { logTo, openClient, type KafkaClient } from './client.js';
-import { groupOf, type Connection } from './connection.js';
+import {
+  type Connection,
+  groupOf,
+  keyOf,
+  labelOf,
+  nameOf,
+  type PartitionKey,
+} from './connection.js';
 import { currentFetch, FetchMemory, type SourceMemory } from './memory.js';
 import { PartitionReader, type ReaderContext } from './partition-reader.js';
+import { recordOf, type Beginning } from './positions.js';
 import { idToCommit } from './topic-ids.js';
 import { oldestOffset } from './watch.js';
 
@@ -62,14 +70,12 @@ const STALE = [
 ];
 
 /** Shared by the members of a run. */
-export interface SharedByMembers {
+export interface SharedByMembers extends Beginning {
   readonly memory: SourceMemory;
-  /** The offsets that the members have committed, by partition. */
-  readonly committed: Map<number, bigint>;
-  /** The offsets committed before the run, by partition. */
-  readonly startsAt: ReadonlyMap<number, bigint>;
-  /** The topic's id before the run, if known. */
-  readonly topicId: string | undefined;
+  /** The offsets that the members have committed. */
+  readonly committed: Map<PartitionKey, bigint>;
+  /** Counts messages that were passed over, because their events have been deleted. */
+  passedOver(messages: number): void;
 }
 
 /**
@@ -80,7 +86,6 @@ export class GroupMember implements ReaderContext {
   /** Rejects when the member can no longer read. Never resolves. */
   readonly failed: Promise<never>;
   #fail: (error: unknown) => void = () => {};
-  readonly topic: string;
   readonly window: number;
   readonly #group: string;
   readonly #client: KafkaClient;
@@ -88,8 +93,8 @@ export class GroupMember implements ReaderContext {
   readonly #ticks: NodeJS.Timeout;
   readonly #fetches = new Map<number, FetchMemory>();
 
-  /** From the latest assignment, by partition. */
-  #readers = new Map<number, PartitionReader>();
+  /** From the latest assignment. */
+  #readers = new Map<PartitionKey, PartitionReader>();
   /** Across all partitions. Includes messages of earlier assignments. */
   readonly #inFlight = new InFlight(Infinity);
   /** A reader had to wait because the member was full. */
@@ -117,7 +122,6 @@ export class GroupMember implements ReaderContext {
   ) {
     this.failed = new Promise((_resolve, reject) => (this.#fail = reject));
     this.failed.catch(() => {});
-    this.topic = connection.topic_name;
     this.window = context.window;
     this.#group = groupOf(connection, context.sourceId);
     this.#client = openClient(connection, {
@@ -134,6 +138,7 @@ export class GroupMember implements ReaderContext {
       maxWaitTimeInMs: POLL_MS,
       metadataMaxAge: METADATA_MS,
       allowAutoTopicCreation: false,
+      ...(connection.client_rack !== undefined && { rackId: connection.client_rack }),
       // kafkajs must not restart the consumer: the agent restarts the source.
       retry: { retries: RETRIES, restartOnFailure: () => Promise.resolve(false) },
     });
@@ -146,7 +151,7 @@ export class GroupMember implements ReaderContext {
     await this.#consumer.connect();
     if (this.#isClosed) return;
     this.#isConnected = true;
-    await this.#consumer.subscribe({ topics: [this.topic], fromBeginning: true });
+    await this.#consumer.subscribe({ topics: [...this.shared.topics], fromBeginning: true });
     if (this.#isClosed) return;
     await this.#consumer.run({
       autoCommit: false,
@@ -163,7 +168,7 @@ export class GroupMember implements ReaderContext {
     try {
       // The member still sends heartbeats, and so keeps its partitions until the offsets are
       // committed.
-      this.#consumer.pause([{ topic: this.topic }]);
+      this.#consumer.pause(this.shared.topics.map((topic) => ({ topic })));
     } catch {
       // `pause` throws if the member is not in the group, and so reads nothing.
     }
@@ -215,14 +220,18 @@ export class GroupMember implements ReaderContext {
     commitOffsetsIfNecessary,
   }: EachBatchPayload): Promise<void> {
     this.#commitOnce = commitOffsetsIfNecessary;
-    const reader = this.#readers.get(batch.partition);
+    const key = keyOf(batch.topic, batch.partition);
+    const reader = this.#readers.get(key);
     if (!reader) return;
     // The kafkajs types lack `fetchedOffset`. A gap between it and the first record is due to
     // compaction or transactions, so those records are not lost.
     const { fetchedOffset } = batch as typeof batch & { readonly fetchedOffset: string };
     this.#lookForLost(reader, BigInt(fetchedOffset));
     let last: string | undefined;
-    const isAssigned = () => this.#readers.get(reader.partition) === reader;
+    const isAssigned = () => this.#readers.get(key) === reader;
+    const keptSinceMs = this.shared.before.keptSinceMs();
+    const readTo = latest(this.shared.readTo.get(key), this.shared.committed.get(key));
+    let passedOver = 0;
     try {
       for (const record of batch.messages) {
         while (!reader.hasRoom) {
@@ -231,7 +240,11 @@ export class GroupMember implements ReaderContext {
           if (this.#isDraining || !isAssigned() || !isRunning()) return;
         }
         if (this.#isDraining || !isAssigned()) return;
-        reader.handOver(record);
+        // Its event was deleted, so it would be delivered a second time.
+        if (Number(record.timestamp) < keptSinceMs && BigInt(record.offset) < readTo) {
+          reader.skipTo(record.offset);
+          passedOver++;
+        } else reader.handOver(record);
         last = record.offset;
       }
       reader.skipTo(batch.lastOffset());
@@ -240,6 +253,7 @@ export class GroupMember implements ReaderContext {
       // every record from the committed offset, or its prefix would include records that it never
       // opened.
       if (last !== undefined && isAssigned()) resolveOffset(last);
+      if (passedOver > 0) this.shared.passedOver(passedOver);
     }
   }
 
@@ -261,7 +275,8 @@ export class GroupMember implements ReaderContext {
     on(events.START_BATCH_PROCESS, seen);
     on(events.END_BATCH_PROCESS, ({ payload }) => {
       // kafkajs reports a fetch without records only by this event.
-      const reader = payload.batchSize === 0 ? this.#readers.get(payload.partition) : undefined;
+      const key = keyOf(payload.topic, payload.partition);
+      const reader = payload.batchSize === 0 ? this.#readers.get(key) : undefined;
       if (!reader) return;
       if (reader.next === undefined) this.#lookForLost(reader, BigInt(payload.lastOffset) + 1n);
       reader.skipTo(payload.lastOffset);
@@ -283,35 +298,37 @@ export class GroupMember implements ReaderContext {
    * offset, and the oldest record is after it too.
    */
   #lookForLost(reader: PartitionReader, next: bigint): void {
-    const { partition } = reader;
-    const known = [this.shared.startsAt, this.shared.committed].map(
-      (offsets) => offsets.get(partition) ?? -1n,
-    );
-    const due = reader.next ?? known.reduce((one, other) => (one > other ? one : other));
+    const { topic, partition, key } = reader;
+    const { startsAt, committed } = this.shared;
+    const due = reader.next ?? latest(startsAt.get(key), committed.get(key));
     if (due < 0n || next <= due || !this.context.lost) return;
-    oldestOffset(this.connection, this.context, partition).then(
+    const label = labelOf(this.connection, topic, partition);
+    oldestOffset(this.connection, this.context, topic, partition).then(
       (oldest = 0n) => {
         const end = oldest < next ? oldest : next;
-        if (end > due) this.context.lost?.(String(partition), Number(end - due));
+        if (end > due) this.context.lost?.(label, Number(end - due));
       },
       (error: unknown) => {
         if (this.context.signal.aborted) return;
         this.context.log.warn(
-          { error, partition },
+          { error, partition: label },
           'could not read the oldest offset of a partition: all skipped records count as deleted',
         );
-        this.context.lost?.(String(partition), Number(next - due));
+        this.context.lost?.(label, Number(next - due));
       },
     );
   }
 
   #assign({ memberAssignment, memberId }: ConsumerGroupJoinEvent['payload']): void {
-    const partitions = memberAssignment[this.topic] ?? [];
-    this.#wakeReaders();
-    this.#readers = new Map(
-      partitions.map((partition) => [partition, new PartitionReader(partition, this)]),
+    const readers = Object.entries(memberAssignment).flatMap(([topic, partitions]) =>
+      partitions.map((partition) => new PartitionReader(topic, partition, this)),
     );
-    for (const partition of partitions) this.context.lost?.(String(partition), 0);
+    this.#wakeReaders();
+    this.#readers = new Map(readers.map((reader) => [reader.key, reader]));
+    const partitions = readers.map(({ topic, partition }) =>
+      labelOf(this.connection, topic, partition),
+    );
+    for (const label of partitions) this.context.lost?.(label, 0);
     this.context.log.info(
       { group: this.#group, member: memberId, partitions },
       'partitions assigned',
@@ -353,22 +370,29 @@ export class GroupMember implements ReaderContext {
     const due = this.#uncommitted();
     if (due.length === 0 || !this.#commitOnce) return;
     try {
-      const metadata = idToCommit(this.shared.topicId) ?? null;
-      const partitions = due.map(({ reader: { partition }, through }) => ({
-        partition,
-        offset: String(BigInt(through) + 1n),
-        metadata,
-      }));
-      await this.#commitOnce({ topics: [{ topic: this.topic, partitions }] });
+      const { topics, ids, committed, readTo } = this.shared;
+      const of = (topic: string) =>
+        due
+          .filter(({ reader }) => reader.topic === topic)
+          .map(({ reader: { partition }, through }) => ({
+            partition,
+            offset: String(BigInt(through) + 1n),
+            metadata: idToCommit(ids.get(topic)) ?? null,
+          }));
+      const all = topics.map((topic) => ({ topic, partitions: of(topic) }));
+      await this.#commitOnce({ topics: all.filter(({ partitions }) => partitions.length > 0) });
       for (const { reader, through } of due) {
+        const offset = BigInt(through) + 1n;
         reader.committed(through);
-        this.shared.committed.set(reader.partition, BigInt(through) + 1n);
+        committed.set(reader.key, offset);
+        // After a rewind, messages up to the record were read before.
+        if (offset > (readTo.get(reader.key) ?? -1n))
+          this.context.record?.(reader.key, recordOf(reader.key, offset, ids));
       }
     } catch (error) {
       if (this.#isClosed) return;
       const { log } = this.context;
       const fields = {
-        topic: this.topic,
         group: this.#group,
         error: error instanceof Error ? error.message : String(error),
       };
@@ -392,7 +416,7 @@ export class GroupMember implements ReaderContext {
     if (now - this.#seenAt > STALL_MS) {
       this.#fail(
         new PluginError(
-          `Reading the topic "${this.topic}" stalled for ${STALL_MS / 1000} seconds: no poll and no heartbeat.`,
+          `Reading ${nameOf(this.connection)} stalled for ${STALL_MS / 1000} seconds: no poll and no heartbeat.`,
           {
             fix: 'The source restarts by itself; if it happens often, check the health of the cluster.',
           },
@@ -402,10 +426,14 @@ export class GroupMember implements ReaderContext {
     if (this.#rejectedAt !== undefined && now - this.#rejectedAt > REJECTION_MS) {
       this.#fail(
         new PluginError(
-          `A message of the topic "${this.topic}" was not accepted, and the messages behind it cannot be committed.`,
+          `A message of ${nameOf(this.connection)} was not accepted, and the messages behind it cannot be committed.`,
           { fix: 'The source restarts by itself at the last committed offset.' },
         ),
       );
     }
   }
+}
+
+function latest(one = -1n, other = -1n): bigint {
+  return one > other ? one : other;
 }

@@ -11,12 +11,13 @@ import {
   type SourcePlugin,
 } from '@gateway/plugin';
 import type { Admin } from 'kafkajs';
-import { currentTopicId, openClient, silent } from './client.js';
+import { openClient, silent } from './client.js';
 import { groupOf, mayLogIn, type Connection, type Settings } from './connection.js';
-import { evictDeadMembers } from './evict-dead-members.js';
-import { explain, idleMembers, userOf } from './explain.js';
+import { explain, idleMembers, silentBrokers, userOf } from './explain.js';
 import { GroupMember, type SharedByMembers } from './group-member.js';
 import { SourceMemory } from './memory.js';
+import { begin, seek, type Beginning } from './positions.js';
+import { matching, topicsChanged } from './topics.js';
 import { offsetsReset, watch } from './watch.js';
 
 export type { Auth, Connection } from './connection.js';
@@ -27,6 +28,10 @@ const plugin: SourcePlugin<Connection, Settings> = {
   async watch(connection, context) {
     mayLogIn(connection, context.settings);
     await watch(connection, context);
+  },
+  async seek(connection, context) {
+    mayLogIn(connection, context.settings);
+    return seek(connection, context);
   },
 };
 
@@ -48,6 +53,8 @@ const STARTING: readonly (string | RegExp)[] = [
   'KafkaJSGroupCoordinatorNotFound',
   /^There is no topic/m,
 ];
+/** The topics of a pattern that `check` looks at. */
+const CHECK_TOPICS_MAX = 20;
 /** For `check`. The metadata of a large cluster takes a few megabytes. */
 const CHECK_ANSWER_MAX_BYTES = 16 * 1024 * 1024;
 
@@ -57,6 +64,7 @@ const CHECK_ANSWER_MAX_BYTES = 16 * 1024 * 1024;
  */
 const LEAVE_MS = 5_000;
 const JOIN_AT_ONCE = 16;
+const TELL_MS = 1_000;
 
 /**
  * Looks up the topic and the configured consumer group, for a few seconds if the cluster or the
@@ -81,16 +89,11 @@ async function check(
     found.catch(() => {});
     const partitions = await Promise.race([found, whenAborted(signal)]);
     signal.throwIfAborted();
-    return idleMembers(connection.topic_name, partitions ?? 0, context.workers);
+    return idleMembers(connection, partitions ?? 0, context.workers);
   } catch (error) {
     context.signal.throwIfAborted();
     if (!signal.aborted) throw explain(error, connection, connection.consumer_group_id);
-    throw new PluginError(
-      `${connection.brokers.join(', ')} did not answer within ${CHECK_MS / 1000} seconds.`,
-      {
-        fix: 'Check brokers, and that a firewall lets this machine reach them and the addresses that they advertise.',
-      },
-    );
+    throw silentBrokers(connection, CHECK_MS);
   } finally {
     await settles(admin.disconnect(), CHECK_CLOSE_MS);
     client.destroy();
@@ -115,39 +118,115 @@ async function lookUpOnceStarted(
 
 async function lookUp(admin: Admin, connection: Connection): Promise<number> {
   await admin.connect();
+  const { topic_name: topic } = connection;
   // Listing topics is the only request that never creates one, regardless of
   // auto.create.topics.enable.
-  if (!(await admin.listTopics()).includes(connection.topic_name)) {
+  const names = await admin.listTopics();
+  const topics = topic === undefined ? matching(names, connection) : [topic];
+  if (topics.length === 0 || !names.includes(topics[0]!)) {
     const who = userOf(connection.auth ?? {});
     throw new PluginError(
-      `There is no topic "${connection.topic_name}" on ${connection.brokers.join(', ')} that ${who} may see.`,
-      { fix: 'Check topic_name; create the topic; or give the user Describe and Read on it.' },
+      `There is no topic ${topic === undefined ? `that matches "${connection.topic_pattern}"` : `"${topic}"`} on ${connection.brokers.join(', ')} that ${who} may see.`,
+      {
+        fix: `Check ${topic === undefined ? 'topic_pattern' : 'topic_name'}; create the topic; or give the user Describe and Read on it.`,
+      },
     );
   }
-  const partitions = await admin.fetchTopicOffsets(connection.topic_name);
+  let partitions = 0;
+  for (const name of topics.slice(0, CHECK_TOPICS_MAX))
+    partitions += (await admin.fetchTopicOffsets(name)).length;
   // The default group is not checked, because it is derived from the source id, which is unknown
   // before the source is saved.
   if (connection.consumer_group_id) await admin.describeGroups([connection.consumer_group_id]);
-  return partitions.length;
+  return topics.length > CHECK_TOPICS_MAX ? Infinity : partitions;
 }
 
-/** With `context.workers` group members. Rejects with a `PluginError` if a member fails. */
+/**
+ * With `context.workers` group members, which start again when other topics match the pattern.
+ * Rejects with a `PluginError` if a member fails.
+ */
 async function run(
   connection: Connection,
   handle: Handle,
   context: SourceContext<Settings>,
 ): Promise<void> {
   context.report('connecting');
+  const memory = new SourceMemory();
+  let workers = context.workers;
+  let resize: ((workers: number) => void) | undefined;
+  context.onWorkers?.((wanted) => {
+    workers = wanted;
+    resize?.(wanted);
+  });
+  try {
+    mayLogIn(connection, context.settings);
+    while (!context.signal.aborted) {
+      const beginning = await Promise.race([
+        begin(connection, context),
+        whenAborted(context.signal),
+      ]);
+      if (!beginning || context.signal.aborted) return;
+      const changed = new AbortController();
+      const over = AbortSignal.any([context.signal, changed.signal]);
+      const looking =
+        connection.topic_pattern === undefined
+          ? undefined
+          : topicsChanged(connection, beginning.topics, {
+              clientId: context.clientId,
+              signal: over,
+            });
+      void looking?.then(() => changed.abort());
+      if (beginning.topics.length === 0) {
+        context.report(
+          'reading',
+          `There is no topic yet that matches "${connection.topic_pattern}".`,
+        );
+        await whenAborted(over);
+        continue;
+      }
+      try {
+        const members = { ...beginning, memory, workers };
+        await readTopics(connection, handle, { ...context, signal: over }, members, (follow) => {
+          resize = follow;
+        });
+      } finally {
+        resize = undefined;
+        changed.abort();
+      }
+    }
+  } catch (error) {
+    const explained = explain(error, connection, groupOf(connection, context.sourceId));
+    context.report('failing', `${explained.message} ${explained.fix}`);
+    throw explained;
+  }
+}
+
+/** Until the signal of the context aborts. */
+async function readTopics(
+  connection: Connection,
+  handle: Handle,
+  context: SourceContext<Settings>,
+  beginning: Beginning & Pick<SharedByMembers, 'memory'> & { readonly workers: number },
+  onWorkers: (follow: (workers: number) => void) => void,
+): Promise<void> {
   const members: GroupMember[] = [];
-  let shared: SharedByMembers = {
-    memory: new SourceMemory(),
+  let passedOver = 0;
+  const tell = () => context.report('reading', toldOf(beginning.told, passedOver));
+  let telling: NodeJS.Timeout | undefined;
+  const shared: SharedByMembers = {
+    ...beginning,
     committed: new Map(),
-    startsAt: new Map(),
-    topicId: undefined,
+    passedOver: (messages) => {
+      passedOver += messages;
+      telling ??= setTimeout(() => {
+        telling = undefined;
+        tell();
+      }, TELL_MS);
+    },
   };
-  const aborted = whenAborted(context.signal);
   const ended = new AbortController();
   const over = AbortSignal.any([context.signal, ended.signal]);
+  const aborted = whenAborted(context.signal);
   let reset = Promise.resolve();
   let fail: (error: unknown) => void = () => {};
   const failed = new Promise<never>((_resolve, reject) => (fail = reject));
@@ -168,38 +247,35 @@ async function run(
     }
   };
   try {
-    mayLogIn(connection, context.settings);
-    const known = Promise.all([
-      evictDeadMembers(connection, context),
-      currentTopicId(connection, groupOf(connection, context.sourceId), context),
-    ]);
-    const [startsAt, topicId] = (await Promise.race([known, aborted])) ?? [];
-    shared = { ...shared, startsAt: startsAt ?? shared.startsAt, topicId };
     // Start one member first, so that not all members contact brokers that would accept none.
     const first = resize(1);
     let resized = first
-      .then(() => resize(context.workers))
+      .then(() => resize(beginning.workers))
       .then(() => {
-        if (!over.aborted) context.report('reading');
+        if (!over.aborted) tell();
       });
     resized.catch(fail);
     // Apply changes in sequence, because members are identified by index.
-    context.onWorkers?.((workers) => {
+    onWorkers((workers) => {
       resized = resized.then(() => resize(workers));
       resized.catch(fail);
     });
     reset = Promise.race([first, whenAborted(over)]).then(() =>
-      offsetsReset(connection, context, shared.committed, over),
+      offsetsReset(connection, context, shared.topics, shared.committed, over),
     );
     reset.catch(() => {});
     await Promise.race([aborted, reset, failed]);
     await Promise.all(members.map((member) => member.drain()));
-  } catch (error) {
-    const explained = explain(error, connection, groupOf(connection, context.sourceId));
-    context.report('failing', `${explained.message} ${explained.fix}`);
-    throw explained;
   } finally {
+    clearTimeout(telling);
     ended.abort();
     await Promise.all([...members.map((member) => member.close()), settles(reset, CHECK_CLOSE_MS)]);
   }
+}
+
+function toldOf(told: string | undefined, passedOver: number): string | undefined {
+  const again =
+    passedOver > 0 &&
+    `Passed over ${passedOver} messages that were read before: their events have been deleted by retention, so they would have been delivered a second time. To deliver them again, move the source with redeliver.`;
+  return [told, again].filter(Boolean).join(' ') || undefined;
 }

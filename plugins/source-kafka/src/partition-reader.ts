@@ -7,11 +7,11 @@ import {
   type Message,
 } from '@gateway/plugin';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
+import { keyOf, type PartitionKey } from './connection.js';
 
 const EMPTY = new Uint8Array(0);
 
 export interface ReaderContext {
-  readonly topic: string;
   readonly window: number;
   readonly handle: Handle;
   /** False while the messages in flight of all the member's partitions reach its limit. */
@@ -28,7 +28,7 @@ export interface ReaderContext {
  * old reader's messages in flight no longer count toward commits.
  */
 export class PartitionReader {
-  readonly partition: number;
+  readonly key: PartitionKey;
   readonly #context: ReaderContext;
   readonly #prefix = new SettledPrefix<string>();
   #last: string | undefined;
@@ -36,8 +36,12 @@ export class PartitionReader {
   #hasRejected = false;
   #wake: (() => void) | undefined;
 
-  constructor(partition: number, context: ReaderContext) {
-    this.partition = partition;
+  constructor(
+    readonly topic: string,
+    readonly partition: number,
+    context: ReaderContext,
+  ) {
+    this.key = keyOf(topic, partition);
     this.#context = context;
   }
 
@@ -80,7 +84,7 @@ export class PartitionReader {
   handOver(record: KafkaMessage): void {
     this.#last = record.offset;
     const settle = this.#prefix.open(record.offset);
-    const message = toMessage(this.#context.topic, this.partition, record);
+    const message = toMessage(this.topic, this.partition, record);
     const close = this.#context.opened(message);
     const settled = (isAcknowledged: boolean) => {
       if (isAcknowledged) settle();

@@ -7,10 +7,16 @@ import { createRequire } from 'node:module';
  * here, because kafkajs requests an older version of the metadata, without ids.
  */
 
+/**
+ * In the format of Kafka's tools, by topic. Lacks topics that the user may not see, and all if the
+ * broker predates Kafka 2.8.
+ */
+export type TopicIds = ReadonlyMap<string, string>;
+
 /** Private members of kafkajs 2.2.4, the pinned version. */
 export interface Broker {
   readonly versions: Readonly<Record<number, { readonly maxVersion: number }>>;
-  readonly connectionPool: { send(request: MetadataRequest): Promise<string | undefined> };
+  readonly connectionPool: { send(request: MetadataRequest): Promise<TopicIds> };
   offsetFetch(of: OffsetsAsked): Promise<OffsetsAnswer>;
 }
 
@@ -41,8 +47,8 @@ interface MetadataRequest {
     encode(): Promise<unknown>;
   };
   readonly response: {
-    decode(answer: Buffer): Promise<{ readonly id: string | undefined }>;
-    parse(decoded: { readonly id: string | undefined }): Promise<string | undefined>;
+    decode(answer: Buffer): Promise<TopicIds>;
+    parse(decoded: TopicIds): Promise<TopicIds>;
   };
 }
 
@@ -53,6 +59,7 @@ interface Encoder {
 }
 
 interface Decoder {
+  readInt8(): number;
   readInt16(): number;
   readInt32(): number;
   readBytes(length: number): Buffer;
@@ -75,32 +82,25 @@ export function idToCommit(id: string | undefined): string | undefined {
   return id === undefined ? undefined : PREFIX + id;
 }
 
-/**
- * In the format of Kafka's tools. Undefined if the broker predates Kafka 2.8 or the user may not
- * see the topic.
- */
-export async function topicId(
+export async function topicIds(
   { versions, connectionPool }: Broker,
-  topic: string,
-): Promise<string | undefined> {
+  topics: readonly string[],
+): Promise<TopicIds> {
   return (versions[METADATA]?.maxVersion ?? 0) < WITH_IDS
-    ? undefined
-    : connectionPool.send(asking(topic));
+    ? new Map()
+    : connectionPool.send(asking(topics));
 }
 
 /**
  * Metadata version 10 (https://kafka.apache.org/protocol#The_Messages_Metadata). The response is
- * read only up to the id.
+ * read only up to the topics.
  */
-function asking(topic: string): MetadataRequest {
+function asking(topics: readonly string[]): MetadataRequest {
   const encode = () => {
     const encoder = new (load('kafkajs/src/protocol/encoder') as new () => Encoder)();
     encoder.writeUVarInt(0); // Tagged header fields, unsupported by kafkajs.
-    encoder
-      .writeUVarInt(1 + 1)
-      .writeBuffer(NONE)
-      .writeUVarIntString(topic)
-      .writeUVarInt(0);
+    encoder.writeUVarInt(topics.length + 1);
+    for (const topic of topics) encoder.writeBuffer(NONE).writeUVarIntString(topic).writeUVarInt(0);
     // Four zero bytes: no automatic creation, no authorized operations of cluster or topics, no
     // tagged fields.
     return Promise.resolve(encoder.writeBuffer(Buffer.alloc(4)));
@@ -120,18 +120,30 @@ function asking(topic: string): MetadataRequest {
     });
     decoder.readUVarIntString(); // cluster_id
     decoder.readInt32(); // controller_id
-    let id: string | undefined;
+    const ids = new Map<string, string>();
     decoder.readUVarIntArray(() => {
       const error = decoder.readInt16();
-      decoder.readUVarIntString(); // name
+      const name = decoder.readUVarIntString();
       const bytes = decoder.readBytes(ID_BYTES);
-      if (error === 0 && !bytes.equals(NONE)) id = bytes.toString('base64url');
+      decoder.readInt8(); // is_internal
+      decoder.readUVarIntArray(() => {
+        decoder.readInt16(); // error_code
+        decoder.readInt32(); // partition_index
+        decoder.readInt32(); // leader_id
+        decoder.readInt32(); // leader_epoch
+        for (let list = 0; list < 3; list++) decoder.readUVarIntArray(() => decoder.readInt32()); // replica_nodes, isr_nodes, offline_replicas
+        decoder.readTaggedFields();
+      });
+      decoder.readInt32(); // topic_authorized_operations
+      decoder.readTaggedFields();
+      if (error === 0 && name !== null && !bytes.equals(NONE))
+        ids.set(name, bytes.toString('base64url'));
     });
-    return Promise.resolve({ id });
+    return Promise.resolve(ids);
   };
   return {
     request: { apiKey: METADATA, apiVersion: WITH_IDS, apiName: 'Metadata', encode },
-    response: { decode, parse: ({ id }) => Promise.resolve(id) },
+    response: { decode, parse: (ids) => Promise.resolve(ids) },
   };
 }
 
@@ -144,13 +156,13 @@ export function forgetOffsetsOfEarlierTopics(): void {
   const { offsetFetch } = prototype;
   prototype.offsetFetch = async function (of) {
     const answer = await offsetFetch.call(this, of);
-    for (const { topic, partitions } of answer.responses) {
-      const marked = partitions.filter(({ metadata }) => metadata?.startsWith(PREFIX));
-      const current = marked.length > 0 ? idToCommit(await topicId(this, topic)) : undefined;
-      if (current !== undefined)
-        for (const partition of marked)
-          if (partition.metadata !== current) partition.offset = NO_OFFSET;
-    }
+    const marked = answer.responses.flatMap(({ topic, partitions }) =>
+      partitions.flatMap((it) => (it.metadata?.startsWith(PREFIX) ? { topic, it } : [])),
+    );
+    const topics = [...new Set(marked.map(({ topic }) => topic))];
+    const ids = topics.length > 0 ? await topicIds(this, topics) : new Map<string, string>();
+    for (const { topic, it } of marked)
+      if (ids.has(topic) && it.metadata !== idToCommit(ids.get(topic))) it.offset = NO_OFFSET;
     return answer;
   };
 }

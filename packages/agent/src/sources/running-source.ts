@@ -3,7 +3,7 @@ import { forwardedHeaders } from '@gateway/core/events';
 import type { Log } from '@gateway/core/logging';
 import { whySourceInactive } from '@gateway/core/plugins';
 import { backoffMs } from '@gateway/core/process';
-import { PluginError, type Handle, type SourceContext } from '@gateway/plugin';
+import { PluginError, settles, type Handle, type SourceContext } from '@gateway/plugin';
 import type { SourceRecord } from '@gateway/store/config';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentContext } from '../config/agent-context.js';
@@ -14,6 +14,7 @@ import {
   type ReadingState,
 } from '@gateway/ingest/message/ingest-source';
 import type { Pipeline } from '@gateway/ingest/pipeline';
+import type { RecordedPositions } from './recorded-positions.js';
 import {
   clientIdOf,
   connectionKeyOf,
@@ -35,6 +36,7 @@ export interface RunningSourceOptions
     | undefined;
   readonly window: number;
   readonly lease: Pick<AgentLease, 'shareOf'>;
+  readonly positions?: Pick<RecordedPositions, 'of' | 'write'> | undefined;
 }
 
 /**
@@ -42,6 +44,9 @@ export interface RunningSourceOptions
  * broker.
  */
 const ABANDON_MS = 5_000;
+
+/** For the positions of a run that has ended, which Postgres may not take. */
+const RECORD_MS = 2_000;
 
 /** For the partitions that third-party plugins report. */
 const PARTITION_LENGTH_MAX = 100;
@@ -68,6 +73,8 @@ export class RunningSource {
   isTried = false;
   #isReading = false;
   #advice: string | null = null;
+  /** The sentence of the plugin's last report that it reads. */
+  #told: string | undefined;
   /** By partition, since this agent started the source. */
   readonly #lost = new Map<string, number>();
   readonly #log: Log;
@@ -150,6 +157,7 @@ export class RunningSource {
     this.#isReading = true;
     const told = [
       ...(this.#lost.size > 0 ? [lostSentence(this.#lost)] : []),
+      ...(this.#told === undefined ? [] : [this.#told]),
       ...(this.#advice === null ? [] : [this.#advice]),
     ];
     return this.options.health.report(
@@ -263,6 +271,7 @@ export class RunningSource {
       run.ended = true;
       this.#isReading = false;
       this.#onWorkers = undefined;
+      if (this.options.positions) await settles(this.options.positions.write(), RECORD_MS);
       if (!plugin.watch) this.options.lags?.forgetLag(this.record.id);
     }
   }
@@ -292,12 +301,18 @@ export class RunningSource {
     reportsLag: boolean,
   ): SourceContext {
     const { health, window, lags } = this.options;
+    const { id: sourceId, project_id: projectId } = this.record;
+    const positions = this.options.positions?.of({ projectId, sourceId });
     const lag: SourceContext['lag'] = (partition, messages, offsets) => {
       if (!run.ended) lags?.tell(this.record.id, partition, messages, offsets);
     };
     this.#workers = this.#share();
     return {
       ...(lags && reportsLag && { lag }),
+      ...(positions && {
+        readBefore: positions.readBefore,
+        record: (name, position) => void (run.ended || positions.record(name, position)),
+      }),
       lost: (partition, messages) =>
         void (run.ended || this.#lose(clip(String(partition), PARTITION_LENGTH_MAX, ''), messages)),
       settings,
@@ -312,7 +327,9 @@ export class RunningSource {
         this.#tell(state === 'reading' ? 'reading' : 'failing', reason);
         if (state === 'reading') {
           this.isTried = true;
-          if (reason !== undefined) this.advise(reason);
+          if (reason !== undefined && reason !== this.#told)
+            this.#log.warn({ advice: reason }, 'The source is being read, with a warning.');
+          this.#told = reason;
           if (this.#reportReading()) this.#log.info({}, 'The source is being read.');
           return;
         }

@@ -10,6 +10,7 @@ import type { pausing } from './pause-sources.js';
 import { publishLags } from './publish-lags.js';
 import { SourceRunner } from './source-runner.js';
 import { SourceLags } from './source-lags.js';
+import { RecordedPositions } from './recorded-positions.js';
 
 /** The number of concurrent event commits on a shard, each on its own connection. */
 export const COMMITTERS = 3;
@@ -55,12 +56,14 @@ export function wireSources(
   });
 
   const lags = new SourceLags();
+  const positions = new RecordedPositions(context);
   const sources = new SourceRunner({
     ...context,
     notifier,
     pipeline,
     transformer,
     lags,
+    positions,
     plugins: plugins.sources,
     pushSources: plugins.pushSources,
     pluginTable: plugins.table,
@@ -75,9 +78,10 @@ export function wireSources(
   });
   const stopPublishing = publishLags({ ...context, lags });
 
-  const drainSources = (): Promise<void> => {
+  const drainSources = async (): Promise<void> => {
     pipeline.stop();
-    return sources.stop();
+    await sources.stop();
+    positions.close();
   };
   return { transformer, eventWriter, sources, lags, stopPublishing, drainSources };
 }

@@ -53,6 +53,7 @@ export const summaries = {
   'utils:secrets:rotate': 'Rotate the secret of an endpoint, or the encryption key.',
   'utils:sources:list': 'List the sources of all projects and their state.',
   'utils:sources:resume': 'Resume a paused source.',
+  'utils:sources:rewind': 'Move where a source is read from, back or ahead.',
   'utils:transform': 'Run a transform function on a sample.',
   'utils:usage': 'Print the daily usage of each organisation.',
   'utils:users:reset-password': 'Reset the password of a user.',

@@ -341,6 +341,7 @@ export const errors = {
     'send JSON with `content-type: application/json` and without a content encoding'),
   method_not_allowed: row(405, '{path} does not support {method}', 'use {allowed}'),
   source_check_failed: row(422, 'the {kind} connection does not work: {reason}', '{fix}'),
+  source_not_moved: row(422, 'the {kind} source was not moved: {reason}', '{fix}'),
   quarantined_unknown: row(404,
     ({ unknown }: { unknown: readonly string[] }) => `there is no quarantined message ${unknown.join(', ')}; nothing was changed`,
     '`gateway utils quarantine list` shows the ids; deleting a project deletes its messages'),

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Handle,
   type Message,
+  type PartitionMove,
   type Outcome,
   PluginError,
   type PluginLog,
@@ -31,6 +32,9 @@ const MESSAGE_BYTES_MIN = 1024;
 /** `run` must end this long after it was told to and its last message has settled. */
 const END_MS = 10_000;
 const LOOK_MS = 500;
+
+/** Partitions of a source. */
+const MOVES_MAX = 10_000;
 
 const STATES: readonly unknown[] = ['connecting', 'reading', 'failing'];
 
@@ -129,6 +133,20 @@ export function guardedSource(
         reading(() =>
           called(() => plugin.watch!(withDefaults(connection, schema), inCore(context))),
         ),
+    }),
+    ...(plugin.seek && {
+      seek: async (connection, context) => {
+        const moves: unknown = await reading(() =>
+          called(() =>
+            plugin.seek!(withDefaults(connection, schema), {
+              ...context,
+              signal: abortingHere(context.signal),
+            }),
+          ),
+        );
+        if (!Array.isArray(moves)) throw mistake(`returns ${kindOf(moves)} from seek`);
+        return moves.slice(0, MOVES_MAX) as PartitionMove[];
+      },
     }),
   };
 }

@@ -9,5 +9,6 @@ export * from './routing-records.js';
 export * from './secrets.js';
 export * from './snapshot.js';
 export * from './soft-deletes.js';
+export * from './source-positions.js';
 export * from './sources.js';
 export * from './subscriptions.js';

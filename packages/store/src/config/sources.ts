@@ -270,13 +270,12 @@ export function pauseSourceByPerson(
   projectId: string,
   id: string,
   by: string,
+  reason = 'The source was paused over the management API.',
 ): Promise<SourceRow | undefined> {
   const fields = {
     paused_at: knex.raw('coalesce(paused_at, now())'),
     resumes_at: null,
-    pause_reason: knex.raw('coalesce(pause_reason, ?)', [
-      'The source was paused over the management API.',
-    ]),
+    pause_reason: knex.raw('coalesce(pause_reason, ?)', [reason]),
     paused_by: by,
     pauses: knex.raw('case when paused_at is null then 0 else pauses end'),
   };

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { deleteEndedKeys } from '../config/api-keys.js';
+import { deleteOldPositions } from '../config/source-positions.js';
 import { KEPT_DAYS } from '../counts/activity.js';
 import { deleteOldCounts } from '../counts/count-deltas.js';
 import { deleteOldIssues } from '../counts/issues.js';
@@ -48,6 +49,7 @@ export async function maintainControlPlane(control: pg.Pool, auditDays: number):
     await deleteEndedKeys(client);
     await deleteOldAuditEntries(client, auditDays);
     await deleteOldRequests(client);
+    await deleteOldPositions(client);
   });
 }
 

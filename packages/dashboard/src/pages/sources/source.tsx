@@ -25,6 +25,7 @@ import type { PageProps } from '../../router/route.js';
 import { may } from '../../session/session.js';
 import { BrokerForm } from './broker-form.js';
 import { HttpForm } from './http-form.js';
+import { MoveButton } from './move-source.js';
 import { SourceTabs, TONES, useSourceTypes, useStates } from './source-state.js';
 
 export default function SourcePage({ id }: PageProps) {
@@ -102,7 +103,7 @@ function SourceStatus({ source, state }: { source: Source; state: SourceState | 
   return (
     <div class="split">
       <div>
-        <Lag id={source.uid} />
+        <Lag source={source} />
       </div>
       <aside>{status}</aside>
     </div>
@@ -172,7 +173,8 @@ function byPartition({ partition: one }: Partition, { partition: other }: Partit
   return one.localeCompare(other, 'en', { numeric: true });
 }
 
-function Lag({ id }: { id: string }) {
+function Lag({ source }: { source: Source }) {
+  const { uid: id } = source;
   const lag = useResource(
     `source lag ${id}`,
     (options) => api().sources.listLag(id, options),
@@ -206,6 +208,11 @@ function Lag({ id }: { id: string }) {
                 columns={columns}
                 idOf={({ partition }) => partition}
               />
+              {may('member') && partitions.some(({ position }) => position !== null) && (
+                <p>
+                  <MoveButton source={source} />
+                </p>
+              )}
               {total > partitions.length && (
                 <p class="muted">
                   Showing the {count(partitions.length)} of {count(total)} partitions that are

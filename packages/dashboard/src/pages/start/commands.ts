@@ -30,11 +30,15 @@ export function firstMessage({ url, pub_sub: pubSub }: Source): string {
 
 interface KafkaConnection {
   readonly brokers: readonly string[];
-  readonly topic_name: string;
+  /** Undefined for a source that reads topics by a pattern. */
+  readonly topic_name?: string;
   readonly auth?: object;
 }
 
-function kafkaCommand({ brokers, topic_name: topic, auth }: KafkaConnection, body: string): string {
+function kafkaCommand(
+  { brokers, topic_name: topic = 'TOPIC', auth }: KafkaConnection,
+  body: string,
+): string {
   const login = auth ? ' --producer.config client.properties' : '';
   return `echo '${body}' | kafka-console-producer.sh --bootstrap-server ${brokers.join(',')} --topic ${topic}${login}`;
 }

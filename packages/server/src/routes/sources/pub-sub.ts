@@ -176,7 +176,14 @@ export async function checkConnection(
 export function checkFailed(
   kind: string,
   cause: unknown,
-  { log, prefix = '' }: Pick<ProjectCall, 'log'> & { readonly prefix?: string },
+  {
+    log,
+    prefix = '',
+    code = 'source_check_failed',
+  }: Pick<ProjectCall, 'log'> & {
+    readonly prefix?: string;
+    readonly code?: 'source_check_failed' | 'source_not_moved';
+  },
 ): GatewayError {
   const { message, fix, said, problems } = cause as Partial<PluginError>;
   if (Array.isArray(problems) && problems.length > 0)
@@ -193,12 +200,8 @@ export function checkFailed(
       ? message!
       : 'the server sent an unexpected response; see the server log';
   log.info(
-    { source_type: kind, reason: message ?? String(cause), said },
-    'The connection check of a source failed.',
+    { source_type: kind, code, reason: message ?? String(cause), said },
+    'A source could not be checked or moved.',
   );
-  return new GatewayError(
-    'source_check_failed',
-    { kind, reason, fix: fix ?? UNEXPLAINED_FIX },
-    { cause },
-  );
+  return new GatewayError(code, { kind, reason, fix: fix ?? UNEXPLAINED_FIX }, { cause });
 }

@@ -31,10 +31,10 @@ import {
   type Route,
   type Static,
 } from '../../api/vocabulary.js';
-import type { Caller } from '../../auth/process-credentials.js';
 import { maskKey } from '../../ingest/ingest.js';
 import { newMaskId } from '../../ingest/mask-id.js';
 import { FunctionText, validateFunction } from '../transform-function.js';
+import { nameOf } from './caller-name.js';
 import { connectionRoutes } from './connections.js';
 import {
   checkConnection,
@@ -52,6 +52,7 @@ import {
   readPush,
   type PushBody,
 } from './push-source.js';
+import { rewindRoutes } from './rewind.js';
 import { requireSource, Source, sourceView } from './source-view.js';
 import { lagRoutes, stateRoutes } from './states.js';
 import { testFunctionRoutes } from './test-function.js';
@@ -145,6 +146,7 @@ export const sourceRoutes: readonly Route[] = [
     },
   ),
   ...lagRoutes,
+  ...rewindRoutes,
   ...testFunctionRoutes,
   projectItem(
     'DELETE /sources/:id',
@@ -263,17 +265,4 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
     id,
   );
   return { message: withAdvice('source updated', advice), data: sourceView(row, call) };
-}
-
-function nameOf(caller: Caller): string {
-  switch (caller.type) {
-    case 'personal':
-    case 'session':
-      return `user ${caller.user_id}`;
-    case 'project':
-    case 'portal':
-      return `API key gw_${caller.mask}_…`;
-    case 'process':
-      return 'a credential of the server';
-  }
 }
