@@ -121,7 +121,8 @@ export class EventWriter {
       // In the order of arrival: one commit at a time, and no event is left to be routed later.
       for (const batch of underWay)
         if (batch.some((it) => it.projectId === projectId)) return Infinity;
-      if (router.mustWait(projectId)) return LOOK_MS;
+      // Its caller must not wait for the configuration, which may be away with Postgres.
+      if (!message.failed && router.mustWait(projectId)) return LOOK_MS;
     }
     const isBusy = router.isBusy(projectId);
     if (!isBusy && this.#busySinceMs.size > 0) this.#busySinceMs.delete(projectId);
