@@ -172,6 +172,7 @@ const TESTED: Record<string, readonly string[]> = {
     'limits.subscriptions_per_project',
     'limits.sources_per_project',
   ],
+  'test/server/routes/events/scheduled-events.test.ts': ['limits.scheduled_events_per_project'],
   'test/server/routes/sources/sources.test.ts': [
     'server.connection_tests',
     'source.allowed_networks',

@@ -11,7 +11,7 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 406,
+  'packages/agent': 408,
   'packages/cli': 293,
   'packages/client': 26,
   // The token buckets of all packages are here.
@@ -25,9 +25,9 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/plugin': 44,
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
-  'packages/server': 567,
+  'packages/server': 574,
   // Limits that count in KV, or in memory while it is away, have come from agent and server.
-  'packages/store': 617,
+  'packages/store': 623,
   'plugins/metrics-pullmetrics': 10,
   // Providers, signatures and handshakes have come from the server.
   'plugins/source-http': 32,

@@ -16,6 +16,7 @@ import type { BacklogPacing } from './flow-control/backlog-pacing.js';
 import { CircuitBreakers } from './flow-control/circuit-breakers.js';
 import type { Destination } from './model/destination.js';
 import type { AgentLease } from './model/lease.js';
+import { startScheduledEvents } from './liveness/scheduled-events.js';
 import { SuccessStreak } from './liveness/success-streak.js';
 import { Announcer } from './notifications/announcer.js';
 import type { Mailer } from './notifications/mailer.js';
@@ -66,11 +67,13 @@ export interface ProcessParts
 export function processParts({ workers, mailer, ...given }: ProcessOptions): ProcessParts {
   const { config, plugins, log, database, kv, configCache, name } = given;
   const measure = measuring(plugins);
+  const events = new EventCreator({ writer: workers.writer(), configCache, database });
+  let stopScheduled: (() => Promise<void>) | undefined;
   const announcer = new Announcer({
     database,
     configCache,
     log,
-    events: new EventCreator({ writer: workers.writer(), configCache, database }),
+    events,
     shards: () => workers.running.map(({ shard }) => shard),
   });
   const notifier = new Notifier({
@@ -130,9 +133,12 @@ export function processParts({ workers, mailer, ...given }: ProcessOptions): Pro
     start() {
       notifier.start();
       issues.start();
+      const shards = () => workers.running.map(({ shard }) => shard.name);
+      stopScheduled = startScheduledEvents({ database, events, shards, log });
     },
     async stop() {
       pauses.close();
+      await stopScheduled?.();
       await announcer.close();
     },
     async close() {

@@ -220,6 +220,7 @@ export const settings = {
     summary: 'Endpoints of a project that may have a client certificate; the management API refuses more.' },
   'limits.subscriptions_per_project': limitOf('Subscriptions', 1000),
   'limits.sources_per_project': limitOf('Sources', 100),
+  'limits.scheduled_events_per_project': limitOf('Scheduled events', 10_000),
   'limits.workers_per_project': { type: 'integer', default: 200, min: 1,
     summary: 'Workers that the enabled sources of a project may have in total; the management API refuses more.' },
   'limits.failure_threshold': { type: 'integer', default: 90, min: 1, max: 100,

@@ -39,9 +39,18 @@ export class EventCreator {
     event: CreatedEvent,
     id?: string,
   ): Promise<Creation | { readonly unknown: 'endpoint' | 'owner' }> {
-    if (!(await this.#hasTarget(event)))
-      return { unknown: event.endpointId === null ? 'owner' : 'endpoint' };
-    const message = posted(event, id ?? newId());
+    const unknown = await this.unknownTarget(event);
+    return unknown ? { unknown } : this.accept(event, id ?? newId());
+  }
+
+  async unknownTarget(event: CreatedEvent): Promise<'endpoint' | 'owner' | undefined> {
+    if (await this.#hasTarget(event)) return undefined;
+    return event.endpointId === null ? 'owner' : 'endpoint';
+  }
+
+  /** As `create`, whether its target is known or not, as long as the event is of the project. */
+  async accept(event: CreatedEvent, id: string): Promise<Creation> {
+    const message = posted(event, id);
     const [creation] = await this.commit(message);
     if (creation) return creation;
     throw new GatewayError('invalid_request', {

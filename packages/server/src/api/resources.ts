@@ -45,6 +45,11 @@ export const RESOURCES: Readonly<Record<string, ApiResource>> = {
     scopes: BOTH,
     isRouting: false,
   },
+  scheduledEvents: {
+    about: 'Events that are delivered at a later time.',
+    scopes: BOTH,
+    isRouting: false,
+  },
   eventDeliveries: {
     about: 'Deliveries of events to endpoints, with their attempts.',
     scopes: BOTH,

@@ -1,6 +1,7 @@
 import { GatewayError } from '@gateway/core/errors';
 import type { OtherRecord } from '@gateway/store/deliveries';
 import { explainEvent } from '../explain/explain-event.js';
+import { assertNotScheduled } from './events/scheduled-events.js';
 import {
   boolean,
   described,
@@ -151,14 +152,17 @@ export const explainRoutes: readonly Route[] = [
     'GET /events/:id/explain',
     'Explains the routing of an event: the rule that applied, its deliveries, and why other subscriptions do not match.',
     { query: ExplainQuery, data: EventExplanation, name: 'explain' },
-    async ({ planes, project, id, query: { endpointId } }) => {
+    async ({ planes, project, database, id, query: { endpointId } }) => {
       const bounds = {
         projectId: project.id,
         ofEndpoint: endpointId ?? null,
         max: SUBSCRIPTIONS_MAX,
       };
       const explained = await explainEvent(planes, id, bounds);
-      if (explained.meanings) throw unknownEvent(id, explained.meanings);
+      if (explained.meanings) {
+        await assertNotScheduled({ project, database }, id);
+        throw unknownEvent(id, explained.meanings);
+      }
       return { message: 'explanation', data: explained.explanation };
     },
   ),

@@ -13,6 +13,7 @@ import { orderedKeyRoutes } from './endpoints/ordered-keys.js';
 import { eventTypeRoutes } from './event-types.js';
 import { eventRoutes } from './events/events.js';
 import { replayRoutes } from './events/replay.js';
+import { scheduledEventRoutes } from './events/scheduled-events.js';
 import { explainRoutes } from './explain.js';
 import { instanceRoutes } from './instance.js';
 import { issueRoutes } from './issues.js';
@@ -43,6 +44,7 @@ export const routes: readonly Route[] = [
   ...sourceRoutes,
   ...eventTypeRoutes,
   ...eventRoutes,
+  ...scheduledEventRoutes,
   ...explainRoutes,
   ...eventDeliveryRoutes,
   ...replayRoutes,

@@ -6,6 +6,7 @@ export * from './notifications.js';
 export * from './owners.js';
 export * from './projects.js';
 export * from './routing-records.js';
+export * from './scheduled-events.js';
 export * from './secrets.js';
 export * from './snapshot.js';
 export * from './soft-deletes.js';

@@ -124,6 +124,7 @@ export function updateProject(
 export function deleteProject(knex: Knex, id: string): Promise<boolean> {
   return knex.transaction(async (trx) => {
     await revokeProjectKeys(trx, id);
+    await trx('scheduled_events').where({ project_id: id }).delete();
     return rows.delete(trx, { id });
   });
 }

@@ -75,6 +75,7 @@ type ScopedResource = ResourceOf<Scope, 'read'>;
 const OF_PROJECT = {
   events: 'Events',
   eventDeliveries: 'Deliveries',
+  scheduledEvents: 'Scheduled events',
   issues: 'Issues',
   endpoints: 'Endpoints',
   subscriptions: 'Subscriptions',

@@ -7,6 +7,7 @@ import {
   travellingHeaders,
 } from '@gateway/core/events';
 import { rawJsonElements, rawJsonValue } from '@gateway/core/json';
+import { insertScheduled } from '@gateway/store/config';
 import type { MessageType } from '@gateway/store/events';
 import { idempotencyKeyOf } from '../../api/idempotency.js';
 import { measureIngest } from '../../api/measure.js';
@@ -18,6 +19,7 @@ import {
   type ProjectCall,
   type Validator,
 } from '../../api/vocabulary.js';
+import { laterTime, scheduledId } from './scheduled-events.js';
 import { traceCreation } from './trace-creation.js';
 
 /** Projects need not define it. */
@@ -27,6 +29,7 @@ interface EventBody {
   readonly event_type: string;
   readonly custom_headers?: Readonly<Record<string, string>>;
   readonly idempotency_key?: string;
+  readonly deliver_at?: string;
 }
 
 const UNKNOWN = {
@@ -43,6 +46,7 @@ export async function createEvent(
   {
     events,
     catalogue,
+    database,
     config,
     plugins,
     project,
@@ -77,22 +81,26 @@ export async function createEvent(
           'is not an event type of this project, which rejects unknown types (config.unknown_event_types)',
       });
   }
+  const deliverAt = laterTime(body.deliver_at, problems);
   const headers = travellingHeaders({}, custom);
   const dynamic = target.messageType === 'single' && target.endpointId === null;
-  const { id, duplicate } = await traceCreation(
+  const { id, duplicate, isScheduled } = await traceCreation<Acceptance>(
     plugins,
     { projectId, eventType, dynamic, requestHeaders, headers },
     () => {
       assertValid(problems);
       return measureIngest(plugins, projectId, async () => {
-        const creation = await events.create({
-          projectId,
-          ...target,
-          eventType,
-          idempotencyKey,
-          headers,
-          data: raw,
-        });
+        const event = { projectId, ...target, eventType, idempotencyKey, headers, data: raw };
+        const unknown = deliverAt && (await events.unknownTarget(event));
+        if (deliverAt && !unknown) {
+          const max = config.limits.scheduled_events_per_project;
+          const id = scheduledId(deliverAt);
+          const scheduled = await insertScheduled(database.pool, { ...event, id, deliverAt }, max);
+          if (scheduled) return { ...scheduled, isScheduled: true };
+          const setting = 'limits.scheduled_events_per_project';
+          throw new GatewayError('project_full', { things: 'scheduled events', max, setting });
+        }
+        const creation = unknown ? { unknown } : await events.create(event);
         if ('id' in creation) return creation;
         throw new GatewayError('invalid_request', { problems: [UNKNOWN[creation.unknown]] });
       });
@@ -104,7 +112,15 @@ export async function createEvent(
       message: 'an event with this idempotency key already exists',
       data: { uid: id, duplicate },
     };
+  if (isScheduled)
+    return { message: 'event scheduled', data: { uid: id, duplicate, deliver_at: deliverAt } };
   return { message: 'event created', data: { uid: id, duplicate } };
+}
+
+interface Acceptance {
+  readonly id: string;
+  readonly duplicate: boolean;
+  readonly isScheduled?: true;
 }
 
 type BatchEvent = EventBody & { readonly endpoint_id?: string; readonly owner_id?: string };

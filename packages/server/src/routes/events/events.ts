@@ -10,6 +10,7 @@ import {
 import {
   bodyValidator,
   boolean,
+  described,
   found,
   Id,
   idQuery,
@@ -38,6 +39,7 @@ import {
 } from '../../api/vocabulary.js';
 import { assertAlone, Outcomes } from './replay.js';
 import { createEvent, createEvents } from './create-event.js';
+import { assertNotScheduled, DeliverAt } from './scheduled-events.js';
 
 const BATCH_MAX = 1_000;
 
@@ -55,6 +57,7 @@ const common = {
       maxProperties: 100,
     }),
     idempotency_key: Word,
+    deliver_at: DeliverAt,
   }),
 };
 const SingleEvent = namedObject('CreateEvent', { ...common, endpoint_id: Type.Optional(Id) });
@@ -63,6 +66,9 @@ const BroadcastEvent = namedObject('CreateBroadcastEvent', common);
 const CreatedEvent = namedObject('CreatedEvent', {
   uid: Id,
   duplicate: boolean('Whether an event with this idempotency key existed; `uid` is its id.'),
+  deliver_at: Type.Optional(
+    described(Timestamp, 'When a scheduled event is delivered; omitted for others.'),
+  ),
 });
 const BatchEvent = object({ ...common, ...optional({ endpoint_id: Id, owner_id: Word }) });
 const validateEvent = bodyValidator(BatchEvent);
@@ -81,6 +87,7 @@ const CreatedEvents = namedObject('CreatedEvents', {
       optional({
         uid: Id,
         duplicate: boolean(),
+        deliver_at: Timestamp,
         errors: Type.Array(object({ field: string(), sentence: string() })),
       }),
     ),
@@ -179,20 +186,22 @@ function messageView({ id, headers, raw, raw_bytes }: EventMessage): unknown {
 
 /** Throws `not_found`. */
 export async function requireEvent(
-  { planes, project }: Pick<ProjectCall, 'planes' | 'project'>,
+  { planes, project, database }: Pick<ProjectCall, 'planes' | 'project' | 'database'>,
   id: string,
 ): Promise<EventRow> {
-  return found(await findEvent(planes.data, project.id, id), 'event', id);
+  const row = await findEvent(planes.data, project.id, id);
+  if (!row) await assertNotScheduled({ project, database }, id);
+  return found(row, 'event', id);
 }
 
 /** Throws `not_found` if the event does not exist or its message was not kept. */
 export async function requireMessage(
-  { planes, project }: ProjectCall,
+  { planes, project, database }: ProjectCall,
   id: string,
 ): Promise<EventMessage> {
   const message = await findEventMessage(planes.data, project.id, id);
   if (message) return message;
-  await requireEvent({ planes, project }, id);
+  await requireEvent({ planes, project, database }, id);
   const fix = 'set keep_messages of its source, which keeps the messages of later events';
   throw new GatewayError('not_found', { thing: 'message of the event', id, fix });
 }
