@@ -259,6 +259,8 @@ export const limits = {
       scope: 'message', mechanism: 'cap', beyond: ['cut'] },
     { constant: 'KEPT_BYTES_MAX', what: 'a message that its source keeps', stage: 'store/events/kept-messages',
       scope: 'message', mechanism: 'cap', beyond: ['cut'], against: ['kept messages'] },
+    { constant: 'MESSAGE_PART_BYTES_MAX', what: 'key, attributes and query of a message that an event keeps, each', stage: 'core/events/message',
+      scope: 'message', mechanism: 'cap', beyond: ['cut'], against: ['large messages'] },
     { setting: 'limits.routing_work', stage: 'ingest/routing/matcher',
       scope: 'project', mechanism: 'bucket', beyond: ['stays'], against: ['comparisons', 'fanout'] },
     { constant: 'FILTER_STEPS_MAX', what: 'comparisons of the filters of a project for one event', stage: 'core/events/filter',

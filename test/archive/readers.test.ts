@@ -40,6 +40,7 @@ for (const [n, shard] of [undefined, 'eu'].entries())
             status: 'processed',
             outcome: 'routed',
             headers: '{}',
+            message: null,
             notes: null,
             data: `{"order": "o-1042", "n": ${n}}`,
             deliveries: '[]',

@@ -16,7 +16,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/client': 26,
   // The token buckets of all packages are here.
   // It guards push sources, as it guards the other plugins.
-  'packages/core': 466,
+  'packages/core': 470,
   'packages/dashboard': 567,
   'packages/docs': 1,
   // Has all that agents, servers and commands share of their stores: samples, pools, health, usage.
@@ -25,9 +25,9 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/plugin': 44,
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
-  'packages/server': 574,
+  'packages/server': 575,
   // Limits that count in KV, or in memory while it is away, have come from agent and server.
-  'packages/store': 623,
+  'packages/store': 624,
   'plugins/metrics-pullmetrics': 10,
   // Providers, signatures and handshakes have come from the server.
   'plugins/source-http': 32,

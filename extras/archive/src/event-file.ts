@@ -30,6 +30,7 @@ const COLUMNS: Readonly<Record<keyof ArchivedEvent, ParquetColumn>> = {
   status: REQUIRED,
   outcome: OPTIONAL,
   headers: REQUIRED,
+  message: OPTIONAL,
   notes: OPTIONAL,
   data: DISTINCT,
   deliveries: DISTINCT,
@@ -97,7 +98,8 @@ export async function* readEventFile(bytes: Uint8Array): AsyncGenerator<Archived
       metadata,
       rowStart,
       rowEnd,
-      columns: Object.keys(COLUMNS),
+      // A file that an earlier version wrote may have fewer.
+      columns: Object.keys(COLUMNS).filter((it) => metadata.schema.some(({ name }) => name === it)),
       compressors: { GZIP: (input) => gunzipSync(input) },
     })) as unknown as ArchivedEvent[];
     rowStart = rowEnd;

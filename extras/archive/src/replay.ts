@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '@gateway/core/errors';
-import { newId, timeOfId } from '@gateway/core/events';
+import { messageOf, newId, timeOfId } from '@gateway/core/events';
 import { matchesType } from '@gateway/core/routing';
 import { byId, onePerKey } from '@gateway/ingest/commit/new-events';
 import {
@@ -106,6 +106,14 @@ function copyOf(
     status: 'pending',
     outcome: null,
     headers: event.headers,
+    message: JSON.stringify(
+      messageOf({
+        sourceId: event.source_id,
+        coordinates: event.coordinates,
+        occurredAtMs: timeOfId(archivedId),
+        message: event.message,
+      }) ?? null,
+    ),
     notes: event.notes,
     data: event.data,
   };

@@ -106,6 +106,8 @@ export interface Message {
    * may change when the message is redelivered.
    */
   readonly attributes?: Readonly<Record<string, string>> | undefined;
+  /** The query of the request that brought the message. Repeated parameters are joined with `, `. */
+  readonly query?: Readonly<Record<string, string>> | undefined;
   /**
    * Messages of a source with the same key are the same message. Its events carry the key, with
    * their ordinal, unless they have keys of their own. At most 400 characters.
@@ -363,7 +365,7 @@ export class InFlight {
   }
 
   /** Counts a message. Call the returned function once the message has settled. */
-  open(message: Pick<Message, 'body' | 'headers' | 'key' | 'attributes'>): () => void {
+  open(message: SizedMessage): () => void {
     const bytes = Math.max(MESSAGE_BYTES_MIN, messageBytes(message));
     this.#count(1, bytes);
     return () => {
@@ -384,12 +386,9 @@ export class InFlight {
   }
 }
 
-function messageBytes({
-  body,
-  headers,
-  key,
-  attributes,
-}: Pick<Message, 'body' | 'headers' | 'key' | 'attributes'>): number {
+type SizedMessage = Pick<Message, 'body' | 'headers' | 'key' | 'attributes'>;
+
+function messageBytes({ body, headers, key, attributes }: SizedMessage): number {
   let bytes = body.byteLength + (key?.byteLength ?? 0);
   for (const texts of [headers, attributes])
     for (const name in texts) bytes += name.length + (texts[name]?.length ?? 0);

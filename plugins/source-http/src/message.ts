@@ -28,11 +28,18 @@ export async function messageOf(
     }),
   );
   const idempotencyKey = keyAt(places, located);
+  const query = queryObject(located.query);
   if (!isWrapped || !json)
-    return { headers, body, contentType: given['content-type'], idempotencyKey };
+    return { headers, body, contentType: given['content-type'], query, idempotencyKey };
   const type = (location === null ? undefined : valueAt(location, located)) ?? fallback;
   const member = type === null ? '' : `"event_type":${JSON.stringify(type)},`;
-  return { headers, body: Buffer.from(`{${member}"data":${json.text}}`), idempotencyKey };
+  return { headers, body: Buffer.from(`{${member}"data":${json.text}}`), query, idempotencyKey };
+}
+
+function queryObject(query: URLSearchParams): PushedMessage['query'] {
+  return query.size === 0
+    ? undefined
+    : Object.fromEntries([...query.keys()].map((name) => [name, query.getAll(name).join(', ')]));
 }
 
 function keyAt(places: readonly string[], located: Located): string | undefined {

@@ -6,7 +6,7 @@ import type { Endpoint, Project } from '#ingest/routing/project';
 const keys = suite('ingest/routing/order-key');
 
 const event = {
-  messageKey: 'm-1',
+  message: '{"key":"m-1"}',
   headers: { 'x-order': 'h-1' },
   data: '{"order":{"id":7,"lines":[{"no":1},{"no":2}]},"empty":"","none":null,"text":"7"}',
 };
@@ -20,6 +20,9 @@ const textBy = (ordering: string) => keyBy(ordering)?.orderText;
 
 keys('a key is that of the message, or a value of the headers or the data', () => {
   assert.is(textBy('message.key'), 'm-1');
+  const group = { ...event, message: '{"attributes":{"MessageGroupId":"g-1"}}' };
+  const of = orderKeysOf({ orderings: new Map() } as unknown as Project, group);
+  assert.is(of({ ordering: 'message.key' } as Endpoint, null)?.orderText, 'g-1');
   assert.is(textBy('headers.X-Order'), 'h-1');
   assert.is(textBy('data.order.id'), '7');
   assert.is(textBy('data.order'), '{"id":7,"lines":[{"no":1},{"no":2}]}');
@@ -42,7 +45,7 @@ keys('of a long key, people see the beginning, and the digest is of all', () => 
   const long = (end: string) =>
     orderKeysOf({ orderings: new Map() } as unknown as Project, {
       ...event,
-      messageKey: 'x'.repeat(500) + end,
+      message: JSON.stringify({ key: 'x'.repeat(500) + end }),
     })({ ordering: 'message.key' } as Endpoint, null)!;
   assert.is(long('a').orderText.length, 200);
   assert.is.not(long('a').orderKey, long('b').orderKey);

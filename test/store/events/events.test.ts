@@ -61,6 +61,7 @@ events('an event is stored as it came, every field', async () => {
     outcome: 'unknown_owner',
     headers: '{"x-a":"\\u0000\\u001e","é":"\\n"}',
     notes: '["a \\"note\\""]',
+    message: '{"key":"k \\u0000"}',
     data: '{ "id":9007199254740993,\n"price":1.10, "z":"\\u0000\\ud800 😀", "a":"" }',
   });
   assert.is(await accepted(db.pool, batch([event])), 'all');
@@ -83,6 +84,7 @@ events('an event is stored as it came, every field', async () => {
     outcome: 'unknown_owner',
     headers: event.headers,
     notes: event.notes,
+    message: event.message,
     replayed: null,
     data: event.data,
   });
@@ -339,6 +341,7 @@ events('pending events are read by their refs; routed and unknown ones are left 
     ownerId: 'o',
     messageType: 'broadcast',
     headers: '{"a":"b"}',
+    message: '{"key":"k"}',
     data: '{"big":9007199254740993}',
   });
   const routed = newEvent();
@@ -360,7 +363,9 @@ events('pending events are read by their refs; routed and unknown ones are left 
       messageType: 'broadcast',
       endpointId: 'e',
       ownerId: 'o',
+      coordinates: pending.coordinates,
       headers: '{"a":"b"}',
+      message: '{"key":"k"}',
       data: '{"big":9007199254740993}',
     },
   ]);
@@ -402,11 +407,9 @@ events(
       deliveries: pending.slice(0, 2).map((event) => newDelivery(event)),
       agentId: 7,
     };
-    assert.equal(
-      await recordRoutes(db.pool, routes),
-      new Set(routes.deliveries.map(({ id }) => id)),
-    );
-    assert.equal(await recordRoutes(db.pool, { ...routes, agentId: 8 }), new Set());
+    const ids = new Set(routes.deliveries.map(({ id }) => id));
+    assert.equal((await recordRoutes(db.pool, routes)).added, ids);
+    assert.is((await recordRoutes(db.pool, { ...routes, agentId: 8 })).added.size, 0);
     assert.equal(await db.rows('select status, outcome from events order by id'), [
       { status: 'processed', outcome: 'routed' },
       { status: 'processed', outcome: 'routed' },
@@ -441,14 +444,12 @@ events(
     await accepted(db.pool, batch([event]));
     const routed = { ...event, status: 'processed' as const, outcome: 'routed' };
     await recordRoutes(db.pool, { events: [routed], deliveries: [newDelivery(event)], agentId: 1 });
-    assert.equal(
-      await recordRoutes(db.pool, {
-        events: [routed],
-        deliveries: [newDelivery(event, { endpointId: newId() })],
-        agentId: 2,
-      }),
-      new Set(),
-    );
+    const again = await recordRoutes(db.pool, {
+      events: [routed],
+      deliveries: [newDelivery(event, { endpointId: newId() })],
+      agentId: 2,
+    });
+    assert.is(again.added.size, 0);
     assert.equal(await db.rows('select endpoint_id from event_deliveries'), [
       { endpoint_id: ENDPOINT },
     ]);

@@ -90,6 +90,7 @@ quarantine('a message is kept byte for byte, with its reason', async () => {
     id: made.id,
     source_id: SOURCE,
     occurred_at: new Date(made.occurredAtMs),
+    message: null,
     status: 'quarantined',
     coordinates: made.coordinates,
     code: 'not_json',

@@ -53,6 +53,9 @@ export function explanationText(explanation: EventExplanation): string {
         ? null
         : `${event.message_bytes} bytes; \`gateway utils explain ${event.uid} --message\` writes them`,
     ],
+    ['key', event.message?.key ?? null],
+    ['attributes', namesText(event.message?.attributes)],
+    ['query', namesText(event.message?.query)],
     ['notes', event.notes.join('; ') || null],
     ['rule', explanation.rule_sentence],
     [
@@ -64,6 +67,14 @@ export function explanationText(explanation: EventExplanation): string {
     ['hint', meant && `the project has ${meant}, which is similar`],
   ]);
   return [facts, ...deliveryLines(explanation), ...subscriptionLines(explanation)].join('\n');
+}
+
+function namesText(values: Readonly<Record<string, string>> | undefined): string | null {
+  return values
+    ? Object.entries(values)
+        .map((pair) => pair.join('='))
+        .join(', ')
+    : null;
 }
 
 function pendingText({ event, agents, pending_before: before }: EventExplanation): string {

@@ -20,7 +20,7 @@ export function takenMessage(given: unknown): Message | string {
     if (typeof given !== 'object' || given === null || Array.isArray(given)) return kindOf(given);
     const message = given as Readonly<Record<keyof Message, unknown>>;
     const { coordinates, timestamp, body, headers, key, contentType, attributes } = message;
-    const { idempotencyKey } = message;
+    const { query, idempotencyKey } = message;
     const problem =
       coordinatesProblem(coordinates) ??
       (typeof timestamp === 'number'
@@ -43,6 +43,8 @@ export function takenMessage(given: unknown): Message | string {
       ? undefined
       : copiedTexts('attribute', attributes);
     if (typeof copiedAttributes === 'string') return `a message whose ${copiedAttributes}`;
+    const copiedQuery = isAbsent(query) ? undefined : copiedTexts('query parameter', query);
+    if (typeof copiedQuery === 'string') return `a message whose ${copiedQuery}`;
     return {
       coordinates: coordinates as string,
       timestamp: timestamp as number,
@@ -51,6 +53,7 @@ export function takenMessage(given: unknown): Message | string {
       key: isUint8Array(key) ? bytesOf(key) : (key as null | undefined),
       contentType: (contentType as string | null) ?? undefined,
       attributes: copiedAttributes,
+      query: copiedQuery,
       idempotencyKey: idempotencyKey as string | null | undefined,
     };
   } catch (error) {
@@ -82,7 +85,7 @@ function isAbsent(value: unknown): value is null | undefined {
 }
 
 function copiedTexts(
-  what: 'header' | 'attribute',
+  what: 'header' | 'attribute' | 'query parameter',
   given: unknown,
 ): Record<string, string> | string {
   if (typeof given !== 'object' || given === null || Symbol.iterator in given)

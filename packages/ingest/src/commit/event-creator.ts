@@ -109,6 +109,7 @@ function posted({ headers, isTest, ...plain }: CreatedEvent, id: string): ReadyM
     coordinates: 'api',
     digest: null,
     headers,
+    message: null,
     notes: null,
     status: 'pending',
     outcome: null,

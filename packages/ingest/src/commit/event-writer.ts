@@ -179,7 +179,7 @@ export class EventWriter {
 function bytesOf({ events, quarantined, kept }: ReadyMessage): number {
   let bytes = quarantined?.raw.byteLength ?? kept?.raw?.byteLength ?? 0;
   for (const event of events) {
-    bytes += event.data.length + (event.notes?.length ?? 0);
+    bytes += event.data.length + (event.message?.length ?? 0) + (event.notes?.length ?? 0);
     for (const name in event.headers) bytes += event.headers[name]?.length ?? 0;
   }
   return bytes;

@@ -1,9 +1,9 @@
-import { isUtf8 } from 'node:buffer';
 import {
   clampTime,
   eventId,
   isPossibleTime,
   messageDigest,
+  storedMessage,
   travellingHeaders,
 } from '@gateway/core/events';
 import type { TokenBuckets } from '@gateway/core/process';
@@ -43,6 +43,7 @@ export class SourceMessage extends ReadyMessage {
   /** It was settled as `later` because one before it was, although it is still worked on. */
   isLeft = false;
   #messageDigest: string | undefined;
+  #storedMessage: string | null | undefined;
   #onSettled: (() => void) | undefined;
 
   /**
@@ -134,6 +135,7 @@ export class SourceMessage extends ReadyMessage {
       coordinates: message.coordinates,
       ...rejection,
       headers: JSON.stringify(message.headers),
+      message: this.#stored,
       raw: message.body,
     };
   }
@@ -176,6 +178,11 @@ export class SourceMessage extends ReadyMessage {
     if (this.kept) this.kept = { ...this.kept, id: idOf(0) };
   }
 
+  get #stored(): string | null {
+    if (this.#storedMessage === undefined) this.#storedMessage = storedMessage(this.message);
+    return this.#storedMessage;
+  }
+
   get #digest(): string {
     return (this.#messageDigest ??= messageDigest(this.message.body));
   }
@@ -204,19 +211,12 @@ export class SourceMessage extends ReadyMessage {
       endpointId: content.endpointId,
       ownerId: content.ownerId,
       idempotencyKey: content.idempotencyKey ?? this.#keyOf(ordinal),
-      messageKey: orderKey(message),
       headers: travellingHeaders(message.headers, content.headers),
+      message: this.#stored,
       notes: content.notes,
       data: content.data,
       status: 'pending',
       outcome: null,
     };
   }
-}
-
-/** As text; other bytes as base64. Of SQS, the message group. */
-function orderKey({ key, attributes }: Message): string | null {
-  if (!key) return attributes?.MessageGroupId ?? null;
-  const bytes = Buffer.from(key.buffer, key.byteOffset, key.byteLength);
-  return isUtf8(bytes) ? bytes.toString() : bytes.toString('base64');
 }

@@ -1,4 +1,4 @@
-import { eventId } from '@gateway/core/events';
+import { eventId, partsOfStored } from '@gateway/core/events';
 import { contentTypeOf } from '@gateway/plugin';
 import { type NewEvent, readVerdicts } from '@gateway/store/events';
 import { rejectsContent, type Planes } from '@gateway/store/postgres';
@@ -53,6 +53,7 @@ export async function dryRun(message: ReplayableMessage, prepare: Prepare): Prom
       body,
       headers,
       contentType: contentTypeOf(headers),
+      ...partsOfStored(message.message),
     },
   );
   if (!quarantined) return events.length > 0 ? { kind: 'accepted', events } : { kind: 'dropped' };

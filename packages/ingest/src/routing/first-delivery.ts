@@ -7,7 +7,7 @@ import type { Endpoint } from './project.js';
 
 export type PlannedEvent = Pick<
   NewEvent,
-  'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data' | 'messageKey'
+  'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data' | 'message'
 >;
 
 export type DeliveryState = Pick<NewEventDelivery, 'status' | 'dueInMs' | 'reason'>;

@@ -1,12 +1,19 @@
 import { hash } from 'node:crypto';
-import { FilterBudget, shownOf, valueAt } from '@gateway/core/events';
+import { FilterBudget, shownOf, valueAt, type WholeMessage } from '@gateway/core/events';
 import type { NewEvent } from '@gateway/store/events';
 import type { Endpoint, Project } from './project.js';
 
 /** Characters of a key that people see. The digest is of all. */
 const SHOWN_MAX = 200;
 
-type OrderedEvent = Pick<NewEvent, 'data' | 'headers' | 'messageKey'>;
+type OrderedEvent = Pick<NewEvent, 'data' | 'headers' | 'message'>;
+
+/** Without a key, the message group of SQS. */
+function keyOfMessage(stored: string | null | undefined): string | undefined {
+  if (!stored) return undefined;
+  const { key, attributes } = JSON.parse(stored) as Partial<WholeMessage>;
+  return key ?? attributes?.['MessageGroupId'];
+}
 
 /** The key by which a delivery is ordered. Null if it is not, or the event has no value for it. */
 export type OrderKeys = (
@@ -18,7 +25,7 @@ export type OrderKeys = (
 export function orderKeysOf(project: Project, event: OrderedEvent): OrderKeys {
   let data: unknown;
   const valueOf = (ordering: string): unknown => {
-    if (ordering === 'message.key') return event.messageKey;
+    if (ordering === 'message.key') return keyOfMessage(event.message);
     const dot = ordering.indexOf('.');
     const path = ordering.slice(dot + 1);
     if (ordering.slice(0, dot) === 'headers') return event.headers[path.toLowerCase()];

@@ -10,7 +10,7 @@ import {
   readRoutingBacklog,
   type FoundEvent,
 } from '@gateway/store/deliveries';
-import { eventMessageBytes } from '@gateway/store/events';
+import { eventMessageBytes, messageOfRow } from '@gateway/store/events';
 import type { Planes } from '@gateway/store/postgres';
 import {
   clipper,
@@ -85,6 +85,7 @@ export async function explainEvent(
       uid,
       ...shown,
       idempotency_key_held_until: keptUntil,
+      message: messageOfRow(event),
       notes: JSON.parse(event.notes ?? '[]') as string[],
       sentence: event.outcome === null ? null : sentenceOf(event.outcome),
       quarantine_status: quarantined?.detail ?? null,

@@ -18,6 +18,7 @@ import {
   Type,
   type Route,
 } from '../api/vocabulary.js';
+import { MessageOfEvent } from './events/message-of-event.js';
 
 const SUBSCRIPTIONS_MAX = 100;
 
@@ -73,6 +74,7 @@ const EventExplanation = namedObject('EventExplanation', {
     source_id: Text,
     source_name: Text,
     coordinates: string(),
+    message: MessageOfEvent,
     occurred_at: Timestamp,
     accepted_at: Timestamp,
     event_type: string(),

@@ -1,4 +1,5 @@
 import { GatewayError } from '@gateway/core/errors';
+import { messageOfRow } from '@gateway/store/events';
 import {
   discardQuarantinedMessages,
   editQuarantinedMessage,
@@ -32,6 +33,7 @@ import {
   type ProjectCall,
   type Route,
 } from '../api/vocabulary.js';
+import { MessageOfEvent } from './events/message-of-event.js';
 
 const Status = oneOf(['quarantined', 'replayed', 'discarded']);
 const ListQuery = object({
@@ -60,6 +62,7 @@ const row = {
   code: string(),
   reason: string(),
   headers: Type.Record(string(), string()),
+  message: MessageOfEvent,
   edited_at: nullable(Timestamp),
   raw_bytes: int('Size of the content that a replay uses.'),
 };
@@ -76,7 +79,7 @@ const WholeMessage = namedObject('WholeQuarantinedMessage', {
 const shown = { thing: 'quarantined message', data: WholeMessage } as const;
 
 function view({ headers, ...row }: QuarantinedMessageRow): object {
-  return { ...withUid(row), headers: new RawJson(headers) };
+  return { ...withUid(row), headers: new RawJson(headers), message: messageOfRow(row) };
 }
 
 function wholeView({ raw, edited_raw, ...row }: QuarantinedMessageWhole): unknown {

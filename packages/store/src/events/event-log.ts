@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { timeOfId, type EventSearch } from '@gateway/core/events';
+import { messageOf, timeOfId, type WholeMessage, type EventSearch } from '@gateway/core/events';
 import type { RoutingOutcome } from '@gateway/core/routing';
 import { findSourceIds } from '../config/sources.js';
 import type { EventStatus, MessageType } from './events.js';
@@ -32,6 +32,7 @@ export interface EventRow {
   readonly status: EventStatus;
   readonly outcome: string | null;
   readonly headers: string;
+  readonly message: string | null;
   readonly notes: string | null;
   /** Null in a list if too large. */
   readonly data: string | null;
@@ -39,7 +40,7 @@ export interface EventRow {
 }
 
 const COLUMNS = `e.project_id, e.id, e.occurred_at, e.accepted_at, e.source_id, e.coordinates, e.event_type, e.message_type, e.endpoint_id, e.owner_id, e.idempotency_key,
-  e.status, e.outcome, e.headers, e.notes, octet_length(e.data) as data_bytes`;
+  e.status, e.outcome, e.headers, e.message, e.notes, octet_length(e.data) as data_bytes`;
 
 export interface EventFilter extends Span {
   readonly sourceId?: string | undefined;
@@ -142,6 +143,14 @@ async function selected(
     ],
   };
   return { ...log, groups };
+}
+
+/** Null for an event without a source. */
+export function messageOfRow(
+  row: Pick<EventRow, 'id' | 'source_id' | 'coordinates' | 'message'>,
+): WholeMessage | null {
+  const { id, source_id: sourceId, coordinates, message } = row;
+  return messageOf({ sourceId, coordinates, occurredAtMs: timeOfId(id), message }) ?? null;
 }
 
 export interface WholeEvent extends EventRow {

@@ -31,8 +31,8 @@ export interface EventContent {
 export interface NewEvent extends EventRef, EventContent {
   readonly sourceId: string | null;
   readonly coordinates: string;
-  /** The key of the source message, as text. Not stored. */
-  readonly messageKey?: string | null;
+  /** JSON of what else its source says of the message (`storedMessage`). */
+  readonly message?: string | null | undefined;
   /** In hex, of the source message. Null if the event was created over the API. */
   readonly digest: string | null;
   /** `pending` ones are routed later, through the create-event queue. */
@@ -84,6 +84,7 @@ const EVENT = batchOf<StorableEvent>([
   ['status', 'status', 'event_status[]'],
   ['outcome', 'outcome'],
   ['headers', 'headers'],
+  ['message', 'message'],
   ['notes', 'notes'],
   ['data', 'data'],
 ]);
@@ -257,12 +258,22 @@ export async function acceptEvents(client: Querier, batch: EventBatch): Promise<
 }
 
 export type PendingEvent = EventRef &
-  Pick<NewEvent, 'sourceId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'data'> & {
+  Pick<
+    NewEvent,
+    | 'sourceId'
+    | 'coordinates'
+    | 'eventType'
+    | 'messageType'
+    | 'endpointId'
+    | 'ownerId'
+    | 'message'
+    | 'data'
+  > & {
     readonly headers: string;
   };
 
 const PENDING_COLUMNS = `e.project_id as "projectId", e.id, (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs", e.source_id as "sourceId",
-  e.event_type as "eventType", e.message_type as "messageType", e.endpoint_id as "endpointId", e.owner_id as "ownerId", e.headers, e.data`;
+  e.event_type as "eventType", e.message_type as "messageType", e.endpoint_id as "endpointId", e.owner_id as "ownerId", e.coordinates, e.headers, e.message, e.data`;
 
 const PENDING = opaque(`e.status = 'pending'`);
 

@@ -32,7 +32,7 @@ const EVENTS: Table = {
   name: 'events',
   id: 'id',
   key: ['id', 'occurred_at'],
-  bytes: 'octet_length(headers) + octet_length(data)',
+  bytes: 'octet_length(headers) + coalesce(octet_length(message), 0) + octet_length(data)',
 };
 const DELIVERIES: Table = {
   name: 'event_deliveries',

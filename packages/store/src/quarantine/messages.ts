@@ -20,6 +20,8 @@ export interface QuarantinedMessage {
   readonly code: string;
   readonly reason: string;
   readonly headers: string;
+  /** JSON (`storedMessage`). */
+  readonly message?: string | null | undefined;
   readonly raw: Uint8Array;
 }
 
@@ -37,14 +39,14 @@ export async function quarantineMessages(
   const { rows: stored } = await pool.query<{ id: string }>({
     name: 'quarantine-messages',
     text: `with u as materialized (
-             select project_id, id, source_id, ${timeAt('ms')} as occurred_at, coordinates, code, reason, headers, ${PIECE} as raw
-             from unnest($2::int[], $3::int[], $4::uuid[], $5::uuid[], $6::uuid[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[])
-               as u(start, length, project_id, id, source_id, ms, coordinates, code, reason, headers)
+             select project_id, id, source_id, ${timeAt('ms')} as occurred_at, coordinates, code, reason, headers, message, ${PIECE} as raw
+             from unnest($2::int[], $3::int[], $4::uuid[], $5::uuid[], $6::uuid[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
+               as u(start, length, project_id, id, source_id, ms, coordinates, code, reason, headers, message)
            ),
            ${DATED_BY_ARRIVAL},
            ${FENCED}
-           insert into quarantined_messages (project_id, id, source_id, occurred_at, coordinates, code, reason, headers, raw)
-           select project_id, id, source_id, occurred_at, coordinates, code, reason, headers, raw from u
+           insert into quarantined_messages (project_id, id, source_id, occurred_at, coordinates, code, reason, headers, message, raw)
+           select project_id, id, source_id, occurred_at, coordinates, code, reason, headers, message, raw from u
            where ${NOT_DATED_BY_ARRIVAL} and ${NOT_FENCED}
            order by project_id, id
            on conflict do nothing returning id`,
@@ -56,6 +58,7 @@ export async function quarantineMessages(
       messages.map((m) => m.code),
       messages.map((m) => clean(m.reason)),
       messages.map((m) => m.headers),
+      messages.map((m) => m.message),
     ],
   });
   if (stored.length === messages.length) return new Map();
@@ -103,12 +106,13 @@ export interface QuarantinedMessageRow {
   readonly code: string;
   readonly reason: string;
   readonly headers: string;
+  readonly message: string | null;
   readonly edited_at: Date | null;
   /** For a replay. */
   readonly raw_bytes: number;
 }
 
-export const QUARANTINE_COLUMNS = `e.project_id, e.id, e.source_id, e.occurred_at, e.created_at, e.updated_at, e.status, e.coordinates, e.code, e.reason, e.headers,
+export const QUARANTINE_COLUMNS = `e.project_id, e.id, e.source_id, e.occurred_at, e.created_at, e.updated_at, e.status, e.coordinates, e.code, e.reason, e.headers, e.message,
   e.edited_at, octet_length(coalesce(e.edited_raw, e.raw)) as raw_bytes`;
 
 /** `edited_raw` is null unless the message was edited. */

@@ -14,7 +14,7 @@ export type QuarantineRef = Pick<QuarantinedMessage, 'projectId' | 'id'>;
 
 export interface ReplayableMessage extends Pick<
   QuarantinedMessage,
-  'projectId' | 'id' | 'sourceId' | 'occurredAtMs' | 'coordinates'
+  'projectId' | 'id' | 'sourceId' | 'occurredAtMs' | 'coordinates' | 'message'
 > {
   readonly headers: Readonly<Record<string, string>>;
   /** Edited, if they were. */
@@ -35,7 +35,7 @@ export async function readReplayable(
   >({
     name: 'read-replayable',
     text: `select e.project_id as "projectId", e.id, e.source_id as "sourceId", (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs",
-                  e.coordinates, e.headers, coalesce(e.edited_raw, e.raw) as body, left(encode(sha256(e.raw), 'hex'), 16) as digest, e.edited_at as "editedAt"
+                  e.coordinates, e.headers, e.message, coalesce(e.edited_raw, e.raw) as body, left(encode(sha256(e.raw), 'hex'), 16) as digest, e.edited_at as "editedAt"
            from unnest($1::uuid[], $2::uuid[]) with ordinality u(project, id, n)
            join quarantined_messages e on e.project_id = u.project and e.id = u.id
            order by u.n`,

@@ -53,12 +53,12 @@ export function pageStatement({ suffix, within }: Partitions, isPartial: boolean
   return `
     with page as materialized (
       select id, occurred_at, sum(size) over (order by id) - size as bytes_before
-        from (select id, occurred_at, octet_length(data) + octet_length(headers) + ${DELIVERY_BYTES} * (select count(*) from ${deliveriesOf('t')}) as size
+        from (select id, occurred_at, octet_length(data) + octet_length(headers) + coalesce(octet_length(message), 0) + ${DELIVERY_BYTES} * (select count(*) from ${deliveriesOf('t')}) as size
                 from events${suffix} t
                where project_id = $1 and id > $2 and id <= $3 ${within('t')} ${isPartial ? changed : ''}
                order by id limit ${PAGE_EVENTS}) e)
     select e.id, e.occurred_at, e.accepted_at, e.source_id, e.coordinates, e.event_type, e.message_type, e.endpoint_id, e.owner_id,
-           e.idempotency_key, e.status, e.outcome, e.headers, e.notes, e.data, coalesce(of_event.deliveries, '[]') as deliveries
+           e.idempotency_key, e.status, e.outcome, e.headers, e.message, e.notes, e.data, coalesce(of_event.deliveries, '[]') as deliveries
       from page join events${suffix} e on e.project_id = $1 and e.id = page.id and e.occurred_at = page.occurred_at ${within('e')}
       left join lateral (
         select json_agg(json_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'subscription_id', d.subscription_id,

@@ -55,6 +55,7 @@ function archivedEvent(
     status: 'processed',
     outcome: 'routed',
     headers: '{"x-a":"b"}',
+    message: null,
     notes: null,
     data: ` {"hour": ${hour}.0}`,
     deliveries: JSON.stringify(deliveries),

@@ -113,6 +113,9 @@ function EventFacts({ event, sourceName }: { event: Event; sourceName: string | 
             <Link to={`/sources/${source}`}>{sourceName ?? source}</Link>
           ),
         Coordinates: coordinates !== 'api' && <Copyable text={coordinates} what="coordinates" />,
+        Key: event.message?.key && <Copyable text={event.message.key} what="key" />,
+        Attributes: pairs(event.message?.attributes),
+        Query: pairs(event.message?.query),
         'Message time': <FullTime at={event.occurred_at} />,
         'Message type': kind !== 'single' && kind,
         Endpoint: event.endpoint_id && (
@@ -124,6 +127,10 @@ function EventFacts({ event, sourceName }: { event: Event; sourceName: string | 
       }}
     />
   );
+}
+
+function pairs(values: Readonly<Record<string, string>> | undefined) {
+  return values && <Code isRaw label="Values" text={headerLines(values)} />;
 }
 
 function Message({ eventId }: { eventId: string }) {

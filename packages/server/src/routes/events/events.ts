@@ -4,6 +4,7 @@ import {
   findEvent,
   findEventMessage,
   listEvents,
+  messageOfRow,
   type EventMessage,
   type EventRow,
 } from '@gateway/store/events';
@@ -33,12 +34,14 @@ import {
   timeRange,
   Timestamp,
   Type,
+  withUid,
   Word,
   type ProjectCall,
   type Route,
 } from '../../api/vocabulary.js';
 import { assertAlone, Outcomes } from './replay.js';
 import { createEvent, createEvents } from './create-event.js';
+import { MessageOfEvent } from './message-of-event.js';
 import { assertNotScheduled, DeliverAt } from './scheduled-events.js';
 
 const BATCH_MAX = 1_000;
@@ -129,6 +132,7 @@ const Event = namedObject('Event', {
     ),
   ),
   headers: Type.Record(string(), string()),
+  message: MessageOfEvent,
   notes: Type.Array(string(), {
     description: 'Notes on omitted parts of the event, usually empty.',
   }),
@@ -167,11 +171,11 @@ const ListQuery = object({
   }),
 });
 
-function view({ id, accepted_at, headers, data, notes, ...row }: EventRow): unknown {
+function view({ accepted_at, headers, data, notes, ...row }: EventRow): unknown {
   const json = (text: string | null) => (text === null ? null : new RawJson(text));
   return {
-    uid: id,
-    ...row,
+    ...withUid(row),
+    message: messageOfRow(row),
     created_at: accepted_at,
     headers: json(headers),
     data: json(data),
