@@ -11,7 +11,7 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 408,
+  'packages/agent': 409,
   'packages/cli': 293,
   'packages/client': 26,
   // The token buckets of all packages are here.

@@ -113,8 +113,17 @@ export class Announcer {
       eventType,
       data: operationalData(eventType, notifications),
     } as const;
-    if (route(project, event).outcome === 'no_subscription') return;
+    if (!(await this.#isWanted(project, event))) return;
     await withTimeout(this.options.events.create(event, id), TIMEOUT_MS);
+  }
+
+  /** The configuration in memory may lack a subscription that has just been made. */
+  async #isWanted(project: Project, event: Parameters<typeof route>[1]): Promise<boolean> {
+    if (route(project, event).outcome !== 'no_subscription') return true;
+    const { configCache } = this.options;
+    await configCache.refresh();
+    const now = configCache.projects.get(project.id);
+    return now !== undefined && route(now, event).outcome !== 'no_subscription';
   }
 
   /**
