@@ -24,7 +24,8 @@ async function scene(
   at.answer((_request, number) => script(at, number));
   const running = await runAgent({ db, projectId, kv: new MemoryKv() });
   try {
-    const { id } = await makeEndpoint(db, projectId, { url: at.url });
+    const strategy = { type: 'linear', duration: 1, retry_count: 50 } as const;
+    const { id } = await makeEndpoint(db, projectId, { url: at.url, strategy });
     await running.configCache.refresh();
     await test({ running, at, id });
   } finally {

@@ -45,6 +45,7 @@ const FOLLOWED: Readonly<Record<string, string>> = {
   'docs/guides/kafka.md': 'test/docs/kafka-guide.test.ts',
   'docs/guides/kubernetes.md': 'test/docs/kubernetes-guide.test.ts',
   'docs/guides/managed-postgres.md': 'test/e2e/managed-postgres.test.ts',
+  'docs/guides/ordering.md': 'test/docs/ordering-guide.test.ts',
   'docs/guides/send-later.md': 'test/server/routes/events/scheduled-events.test.ts',
   'docs/guides/shards.md': 'test/docs/shards-guide.test.ts',
   'docs/guides/signatures.md': 'test/docs/signatures-guide.test.ts',

@@ -59,9 +59,9 @@ guide(
         });
       const parkedAt = (reason: number) =>
         until('the key to be parked', async () => {
-          const keys = await gateway.api<{ content: { key: string | null; depth: number }[] }>(
+          const keys = await gateway.api<{ content: { value: string | null; depth: number }[] }>(
             'GET',
-            `/endpoints/${endpointId}/keys`,
+            `/endpoints/${endpointId}/ordered-keys`,
           );
           return keys.content[0]?.depth === reason;
         });

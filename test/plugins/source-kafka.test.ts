@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import kafkajs, { Partitioners } from 'kafkajs';
@@ -877,9 +879,13 @@ beside(
 );
 
 source('a stop while it is still connecting ends at once', async () => {
-  const run = reading(plugin, { brokers: ['192.0.2.1:9092'], topic_name: 'any' });
+  const silent = net.createServer(() => undefined).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as net.AddressInfo;
+  const run = reading(plugin, { brokers: [`127.0.0.1:${port}`], topic_name: 'any' });
   await pause(100);
   assert.ok((await run.stop()) < 5_000);
+  silent.close();
 });
 
 beside('a process that has stopped its source ends by itself', async () => {

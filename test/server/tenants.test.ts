@@ -92,6 +92,17 @@ async function furnish(
     endpointId: endpoint,
     status: 'failure',
   });
+  const orderKey = newId();
+  await api.db.rows(
+    `insert into ordered_keys (project_id, endpoint_id, order_key, delivery_id, occurred_at, parked_at)
+     select project_id, endpoint_id, $3, id, occurred_at, now() from event_deliveries where project_id = $1 and id = $2`,
+    [project, delivery, orderKey],
+  );
+  const later = {
+    ...{ event_type: type.name, data: { name }, owner_id: ownerId },
+    deliver_at: new Date(Date.now() + 3_600_000).toISOString(),
+  };
+  const scheduled = await made(`${path}/events/fanout`, later, key);
   const attempt = newId();
   await api.db.rows(
     `insert into delivery_attempts (project_id, event_delivery_id, id, occurred_at, requested_at, endpoint_id, duration_ms, number, error_class, error, url)
@@ -164,7 +175,8 @@ async function furnish(
       ...{ events: event, event_id: event, eventId: event, after: event },
       ...{ eventdeliveries: delivery, ids: delivery, deliveryattempts: attempt },
       ...{ quarantine: quarantined, quarantine_id: quarantined, issues: issue },
-      ...{ 'event-types': eventType.uid },
+      ...{ 'event-types': eventType.uid, 'ordered-keys': orderKey },
+      ...{ 'scheduled-events': scheduled.uid },
       ...{ 'api-keys': apiKey.uid, 'portal-links': link.uid, invitations: invitation.uid },
       ...{ members: owner.user, actorId: owner.user, shards: 'default', projects: project },
       ...{ 'users/me/api-keys': userKey.id, 'users/me/sessions': session.id },

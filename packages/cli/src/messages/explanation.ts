@@ -198,7 +198,7 @@ function waitingLine(
     const waits = `waits for the delivery ${first}, which has the same key`;
     return parked === null
       ? waits
-      : `${waits} and failed, so that the key is parked since ${parked}; PUT ${api}/endpoints/${endpoint_id}/keys/${key}/release sends that again, /skip goes on without it`;
+      : `${waits} and failed, so that the key is parked since ${parked}; PUT ${api}/endpoints/${endpoint_id}/ordered-keys/${key}/release sends that again, /skip goes on without it`;
   }
   if (next === null) {
     return endpoint_status === 'paused'

@@ -28,7 +28,7 @@ import {
 const row = {
   uid: { ...Id, description: 'A digest of the key.' },
   endpoint_id: Id,
-  key: nullable(string('Up to 200 characters of the key; null after the delivery was resent.')),
+  value: nullable(string('Up to 200 characters of the key; null after the delivery was resent.')),
   event_delivery_id: { ...Id, description: 'The delivery whose turn it is.' },
   event_id: nullable(string('Its event; null if retention has deleted the delivery.')),
   since: { ...Timestamp, description: 'Start of the turn of this delivery.' },
@@ -41,7 +41,7 @@ const OrderedKeys = namedObject('OrderedKeys', { content: Type.Array(object(row)
 
 const item = { thing: 'ordered key', data: OrderedKey } as const;
 
-const view = ({ order_key, ...rest }: KeyRow) => ({ uid: order_key, ...rest });
+const view = ({ order_key, key, ...rest }: KeyRow) => ({ uid: order_key, value: key, ...rest });
 
 const keyOf = ({ project, params }: ProjectCall) => ({
   projectId: project.id,
@@ -51,7 +51,7 @@ const keyOf = ({ project, params }: ProjectCall) => ({
 
 export const orderedKeyRoutes: readonly Route[] = [
   projectRoute(
-    'GET /endpoints/:id/keys',
+    'GET /endpoints/:id/ordered-keys',
     'Lists the parked keys of an ordered endpoint, the oldest first, at most 1,000.',
     { data: OrderedKeys, name: 'listParkedKeys' },
     async ({ database, read, project, id }) => {
@@ -61,14 +61,14 @@ export const orderedKeyRoutes: readonly Route[] = [
     },
   ),
   projectItem(
-    'GET /endpoints/:endpoint_id/keys/:id',
+    'GET /endpoints/:endpoint_id/ordered-keys/:id',
     'Shows a key that has unfinished deliveries.',
     { ...item, name: 'getKey' },
     find,
     view,
   ),
   projectItem(
-    'PUT /endpoints/:endpoint_id/keys/:id/release',
+    'PUT /endpoints/:endpoint_id/ordered-keys/:id/release',
     'Sends the failed delivery of a parked key again. The others follow when it succeeds.',
     { ...item, message: 'key released', name: 'releaseKey' },
     async (call) => {
@@ -82,7 +82,7 @@ export const orderedKeyRoutes: readonly Route[] = [
     view,
   ),
   projectItem(
-    'PUT /endpoints/:endpoint_id/keys/:id/skip',
+    'PUT /endpoints/:endpoint_id/ordered-keys/:id/skip',
     'Gives up the delivery whose turn it is, and goes on with the next one of the key.',
     { ...item, message: 'delivery skipped', name: 'skipDelivery' },
     async (call) => {
@@ -93,7 +93,7 @@ export const orderedKeyRoutes: readonly Route[] = [
     view,
   ),
   projectItem(
-    'PUT /endpoints/:endpoint_id/keys/:id/discard',
+    'PUT /endpoints/:endpoint_id/ordered-keys/:id/discard',
     'Discards all unfinished deliveries of a key, except one that is being sent.',
     { ...item, message: 'deliveries of the key discarded', name: 'discardKey' },
     async (call) => {

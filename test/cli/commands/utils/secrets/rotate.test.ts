@@ -221,6 +221,7 @@ rotate(
     const unchanged = JSON.stringify(await readSnapshot(db.pool));
     const expected = [
       [2, 0],
+      [0, 0],
       [1, 0],
       [1, 0],
       [2, 0],
@@ -283,6 +284,7 @@ rotate(
 
     assert.equal(await counts(), [
       [0, 2],
+      [0, 0],
       [0, 1],
       [0, 1],
       [0, 2],
