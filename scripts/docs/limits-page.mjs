@@ -82,7 +82,7 @@ export function threatModelPage(root) {
  */
 export function stagePath(stage) {
   const [name = '', ...rest] = stage.split('/');
-  return `${/^(source|tracer|metrics)-/.test(name) ? 'plugins' : 'packages'}/${name}/src/${rest.join('/')}.ts`;
+  return `${/^(source|codec|tracer|metrics)-/.test(name) ? 'plugins' : 'packages'}/${name}/src/${rest.join('/')}.ts`;
 }
 
 /**

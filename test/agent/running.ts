@@ -52,6 +52,7 @@ export function pluginsOf(sources: ActivatedPlugins['sources'] = new Map()): Act
   return {
     sources,
     pushSources: new Map(),
+    codecs: new Map(),
     meter: createMeter(undefined),
     table: [],
     gates: {} as ActivatedPlugins['gates'],

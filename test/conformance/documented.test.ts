@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { metricsRules, sourceRules, tracerRules } from '@gateway/plugin-conformance';
+import { codecRules, metricsRules, sourceRules, tracerRules } from '@gateway/plugin-conformance';
 
 const documented = suite('conformance/documented');
 
@@ -10,7 +10,12 @@ const handbook = fs.readFileSync(
   'utf8',
 );
 
-for (const [list, rules] of Object.entries({ sourceRules, tracerRules, metricsRules })) {
+for (const [list, rules] of Object.entries({
+  sourceRules,
+  codecRules,
+  tracerRules,
+  metricsRules,
+})) {
   documented(
     `the handbook names ${list}, whose rules have a name of their own and a sentence`,
     () => {

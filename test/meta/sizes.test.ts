@@ -11,23 +11,26 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 409,
+  'packages/agent': 411,
   'packages/cli': 293,
   'packages/client': 26,
   // The token buckets of all packages are here.
   // It guards push sources, as it guards the other plugins.
-  'packages/core': 470,
+  'packages/core': 474,
   'packages/dashboard': 567,
   'packages/docs': 1,
   // Has all that agents, servers and commands share of their stores: samples, pools, health, usage.
-  'packages/ingest': 186,
+  'packages/ingest': 198,
   // Declares push sources.
-  'packages/plugin': 44,
+  'packages/plugin': 68,
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
-  'packages/server': 575,
+  'packages/server': 582,
   // Limits that count in KV, or in memory while it is away, have come from agent and server.
-  'packages/store': 624,
+  'packages/store': 625,
+  'plugins/codec-avro': 17,
+  'plugins/codec-json-schema': 1,
+  'plugins/codec-protobuf': 25,
   'plugins/metrics-pullmetrics': 10,
   // Providers, signatures and handshakes have come from the server.
   'plugins/source-http': 32,
@@ -43,7 +46,7 @@ const EXTRAS: Readonly<Record<string, number>> = {
   'extras/archive': 30,
   'extras/convoy': 17,
   'extras/dev': 67,
-  'extras/plugin-conformance': 84,
+  'extras/plugin-conformance': 92,
 };
 
 /** By how many kB a package is below its budget before the test asks to lower it. */

@@ -5,6 +5,7 @@ import { type KafkaServer, startKafka } from './start/kafka.js';
 import { type PgBouncer, startPgBouncer } from './start/pgbouncer.js';
 import { type PostgresServer, startPostgres, startStandby } from './start/postgres.js';
 import { type PrometheusPrograms, prometheusPrograms } from './start/prometheus-programs.js';
+import { type RegistryServer, startRegistry } from './start/schema-registry.js';
 import { type RedisServer, startRedis, startSentinel } from './start/redis.js';
 import { python } from './start/python.js';
 import { Unavailable } from './start/unavailable.js';
@@ -143,6 +144,7 @@ export const own = {
     orSkip(() => startSentinel(...options)),
   kafka: (options?: Parameters<typeof startKafka>[0]): Promise<KafkaServer> =>
     orSkip(() => startKafka(options)),
+  registry: (): Promise<RegistryServer> => orSkip(() => startRegistry()),
   /** The path of a Python with these PyPI packages. */
   python: (...requirements: string[]): Promise<string> => orSkip(async () => python(requirements)),
   /** The path of Go 1.21 or newer. */

@@ -9,11 +9,13 @@
  */
 import {
   PluginError,
+  type CodecPlugin,
   type MetricsPlugin,
   type PluginKind,
   type SourcePlugin,
   type TracerPlugin,
 } from '@gateway/plugin';
+import { CodecBench, codecRules as codec, type CodecRig } from './codec.js';
 import { MetricsBench, metricsRules as metrics, type MetricsRig } from './metrics.js';
 import { listed } from './run/rule.js';
 import {
@@ -30,6 +32,7 @@ import { readingRules } from './source/reading.js';
 import type { SourceRig } from './source/rig.js';
 import { TracerBench, tracerRules as tracer, type TracerRig } from './tracer.js';
 
+export type { CodecRig, CodecSample } from './codec.js';
 export type { MetricsRig, Sample } from './metrics.js';
 export type { ConformanceOptions, Openable, RuleResult } from './run/run-rules.js';
 export type { KillableReader, ReaderOptions } from './source/reader-process.js';
@@ -43,8 +46,9 @@ const source = {
   ...processRules,
 };
 
-export const [sourceRules, tracerRules, metricsRules] = [
+export const [sourceRules, codecRules, tracerRules, metricsRules] = [
   listed(source),
+  listed(codec),
   listed(tracer),
   listed(metrics),
 ];
@@ -62,6 +66,20 @@ export function sourceConformance<Connection>(
     { rules: source, bench: SourceBench },
     plugin as SourcePlugin,
     rig as Openable<SourceRig>,
+    options,
+  );
+}
+
+/** As `sourceConformance`, for a codec. */
+export function codecConformance<Settings>(
+  plugin: CodecPlugin<Settings>,
+  rig: Openable<CodecRig<Settings>>,
+  options: ConformanceOptions = {},
+): AsyncIterable<RuleResult> {
+  return runSuite(
+    { rules: codec, bench: CodecBench },
+    plugin as CodecPlugin,
+    rig as Openable<CodecRig>,
     options,
   );
 }
@@ -96,6 +114,7 @@ export function metricsConformance<Settings>(
 
 const kinds = {
   source: { run: sourceConformance, functions: ['check', 'run'] },
+  codec: { run: codecConformance, functions: ['open'] },
   tracer: { run: tracerConformance, functions: ['start'] },
   metrics: { run: metricsConformance, functions: ['start'] },
 };

@@ -8,6 +8,7 @@ import { Stage } from '@gateway/core/queue';
 import type { Message, Outcome } from '@gateway/plugin';
 import type { EventContent } from '@gateway/store/events';
 import { decode } from './decode/decode.js';
+import type { SourceCodec } from './decode/source-codec.js';
 import type { Decoded } from './decode/text.js';
 import type { IngestMeasure } from './message/telemetry.js';
 import { ArrivalOrder } from './message/arrival-order.js';
@@ -155,10 +156,24 @@ export class Pipeline {
   #decode(incoming: SourceMessage): void {
     const { projectId, source, message } = incoming;
     const { maxMessageBytes, loopShares } = this.options;
-    const decoded = decode(message, source.maxMessageBytes ?? maxMessageBytes);
+    const maxBytes = source.maxMessageBytes ?? maxMessageBytes;
+    if (source.codec) return this.#decodeBy(source.codec, incoming, maxBytes);
+    const decoded = decode(message, maxBytes);
     if (typeof decoded !== 'object' || !('then' in decoded))
       return this.#transform(incoming, decoded);
     void decoded.then((it) => loopShares.run(projectId, () => this.#transform(incoming, it)));
+  }
+
+  #decodeBy(codec: SourceCodec, incoming: SourceMessage, maxBytes: number): void {
+    const run = <T>(work: () => T) => this.options.loopShares.run(incoming.projectId, work);
+    const isAwaited = incoming.prepared !== undefined;
+    const decoded = codec.decode(incoming.message, { maxBytes, run, isAwaited });
+    if (!(decoded instanceof Promise)) return this.#transform(incoming, decoded);
+    void decoded.then(
+      (it) =>
+        it === undefined ? incoming.settle('later') : run(() => this.#transform(incoming, it)),
+      (error: unknown) => incoming.failed!(error),
+    );
   }
 
   #transform(incoming: SourceMessage, decoded: Decoded): void {

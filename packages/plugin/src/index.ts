@@ -1,4 +1,5 @@
 export * from './acknowledging.js';
+export * from './codec.js';
 export * from './deadline.js';
 export * from './errors.js';
 export * from './manifest.js';

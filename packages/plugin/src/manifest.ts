@@ -4,7 +4,7 @@
  */
 export const API_VERSION = '2.0.0';
 
-export type PluginKind = 'source' | 'tracer' | 'metrics';
+export type PluginKind = 'source' | 'codec' | 'tracer' | 'metrics';
 
 /** The `gateway` object of a plugin's package.json. */
 export interface PackageManifest {
@@ -21,8 +21,8 @@ export interface PluginManifest {
    */
   readonly sourceKind?: 'pull' | 'push';
   /**
-   * The name that users write: `kafka` in a source, `otel` in `tracer.type`, `pullmetrics` in
-   * `metrics.metrics_backend`.
+   * The name that users write: `kafka` in a source, `avro` in its `codec`, `otel` in `tracer.type`,
+   * `pullmetrics` in `metrics.metrics_backend`.
    */
   readonly name: string;
   /** The ESM module whose default export is the plugin. */
@@ -33,8 +33,8 @@ export interface PluginManifest {
    */
   readonly settings?: string;
   /**
-   * A JSON file with the JSON Schema of the connection, for sources only. `"x-secret": true` marks
-   * strings to seal and mask; `"x-address": true` marks the fields that determine where these
+   * A JSON file with the JSON Schema of the connection of a source, or of the settings of a codec,
+   * and for no other kind. `"x-secret": true` marks strings to seal and mask; `"x-address": true` marks the fields that determine where these
    * strings are sent.
    */
   readonly connection?: string;

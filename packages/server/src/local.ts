@@ -136,6 +136,7 @@ function localSettings(config: Config): Config {
 const NO_PLUGINS: ActivatedPlugins = {
   sources: new Map(),
   pushSources: new Map(),
+  codecs: new Map(),
   meter: createMeter(undefined),
   table: [],
   gates: {} as never,

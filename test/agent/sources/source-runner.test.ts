@@ -98,6 +98,7 @@ async function scene(
       health,
       plugins,
       pushSources: new Map(),
+      codecs: new Map(),
       openSecret: sealer(ENCRYPTION_KEY).open,
       window,
       lease,

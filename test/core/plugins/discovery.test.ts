@@ -141,7 +141,7 @@ const broken: Readonly<Record<string, [PluginPackage, string]>> = {
   ],
   'an unknown kind': [
     { gateway: manifestOf({ kind: 'sink', name: 'x' }) },
-    'gateway.plugins[0].kind must be one of source, tracer, metrics',
+    'gateway.plugins[0].kind must be one of source, codec, tracer, metrics',
   ],
   'no name': [
     { gateway: manifestOf({ kind: 'tracer' }) },

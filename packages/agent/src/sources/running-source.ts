@@ -1,13 +1,15 @@
 import { clip } from '@gateway/core/json';
 import { forwardedHeaders } from '@gateway/core/events';
 import type { Log } from '@gateway/core/logging';
-import { whySourceInactive } from '@gateway/core/plugins';
+import { type ActivatedPlugins, whySourceInactive } from '@gateway/core/plugins';
 import { backoffMs } from '@gateway/core/process';
 import { PluginError, settles, type Handle, type SourceContext } from '@gateway/plugin';
 import type { SourceRecord } from '@gateway/store/config';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentContext } from '../config/agent-context.js';
 import type { AgentLease } from '../model/lease.js';
+import { openCodec } from '@gateway/ingest/decode/codecs';
+import type { SourceCodec } from '@gateway/ingest/decode/source-codec';
 import {
   ingestSource,
   type IngestSource,
@@ -25,6 +27,7 @@ import type { Transformer } from '@gateway/ingest/transform/transformer';
 
 export interface RunningSourceOptions
   extends Pick<AgentContext, 'health' | 'log'>, Omit<SourceWatchOptions, 'advise'> {
+  readonly codecs: ActivatedPlugins['codecs'];
   readonly pipeline: Pipeline;
   readonly transformer?: Pick<Transformer, 'abandon' | 'change'>;
   readonly notifier?: {
@@ -78,6 +81,10 @@ export class RunningSource {
   /** By partition, since this agent started the source. */
   readonly #lost = new Map<string, number>();
   readonly #log: Log;
+  /** Undefined if messages are decoded by their content type. */
+  readonly #codec: SourceCodec | undefined;
+  /** Why messages wait for the codec, for operators. */
+  #waits: string | null = null;
   #ingestSource: IngestSource;
   readonly #ended: Promise<void>;
 
@@ -86,13 +93,14 @@ export class RunningSource {
     readonly component: string,
     private readonly options: RunningSourceOptions,
   ) {
-    this.#ingestSource = ingestSource(record);
-    this.#connectionKey = connectionKeyOf(record);
     this.#log = options.log.child({
       source_id: record.id,
       source: record.name,
       project_id: record.project_id,
     });
+    this.#codec = this.#openCodec();
+    this.#ingestSource = ingestSource(record, this.#codec);
+    this.#connectionKey = connectionKeyOf(record);
     this.#workers = this.#share();
     this.#ended = this.#supervise();
   }
@@ -107,7 +115,7 @@ export class RunningSource {
     const isChanged =
       record.body_function !== this.record.body_function ||
       record.keep_messages !== this.record.keep_messages;
-    if (isChanged) this.#ingestSource = ingestSource(record);
+    if (isChanged) this.#ingestSource = ingestSource(record, this.#codec);
     this.record = record;
     if (this.#ingestSource !== before) this.options.transformer?.change(before, this.#ingestSource);
     return true;
@@ -153,8 +161,32 @@ export class RunningSource {
     if (this.#isReading) this.#reportReading();
   }
 
+  #openCodec(): SourceCodec | undefined {
+    const { codecs, pluginTable = [], openSecret, log } = this.options;
+    const { id, pub_sub: pubSub } = this.record;
+    if (!pubSub.codec) return undefined;
+    const options = { plugins: { codecs, table: pluginTable }, open: openSecret, log };
+    return openCodec({ sourceId: id, codec: pubSub.codec }, options, (error) => this.#wait(error));
+  }
+
+  /** Messages wait for the codec, or with null go on. */
+  #wait(error: Error | null): void {
+    const { reason, told } = error
+      ? reasonOf(error, 'The codec cannot decode messages now; the agents log the reason.')
+      : { reason: null, told: undefined };
+    if (reason !== null && reason !== this.#waits)
+      this.#log.warn({ reason }, 'Messages wait until their codec can decode them; retrying.');
+    this.#waits = reason;
+    if (!this.#isReading) return;
+    this.#tell(reason === null ? 'reading' : 'failing', told);
+    if (this.#reportReading() && reason === null)
+      this.#log.info({}, 'The codec decodes messages again.');
+  }
+
   #reportReading(): boolean {
     this.#isReading = true;
+    if (this.#waits !== null)
+      return this.options.health.report(this.component, 'down', `${this.#waits} Trying again.`);
     const told = [
       ...(this.#lost.size > 0 ? [lostSentence(this.#lost)] : []),
       ...(this.#told === undefined ? [] : [this.#told]),
@@ -188,6 +220,7 @@ export class RunningSource {
 
   async stop(): Promise<void> {
     this.#stop.abort();
+    this.#codec?.stop();
     const timer = setTimeout(() => this.abandon(), ABANDON_MS);
     await this.#ended;
     clearTimeout(timer);
@@ -220,16 +253,10 @@ export class RunningSource {
         // After a run of more than a minute, earlier failures no longer count.
         failures = performance.now() - startedAtMs > 60_000 ? 1 : failures + 1;
         const waitMs = backoffMs(failures, { baseMs: 500, capMs: 30_000 });
-        const { message, said, fix } = error as Error & { said?: string; fix?: string };
-        const reason = [message, said && `The answer: ${said.replace(/\.?$/, '.')}`, fix]
-          .filter(Boolean)
-          .join(' ');
-        // The tenant reads this text, so it omits the message of an error without a fix, which may
-        // quote a server.
-        const told =
-          fix === undefined
-            ? 'The source cannot be read; the agents log the reason.'
-            : `${message} ${fix}`;
+        const { reason, told } = reasonOf(
+          error as Error,
+          'The source cannot be read; the agents log the reason.',
+        );
         this.isTried = true;
         this.options.health.report(this.component, 'down', `${reason} Trying again.`);
         this.#tell('failing', told);
@@ -338,6 +365,18 @@ export class RunningSource {
       },
     };
   }
+}
+
+/**
+ * For operators, and as `told` for the tenant: without the message of an error without a fix, which
+ * may quote a server.
+ */
+function reasonOf(error: Error & { said?: string; fix?: string }, unexplained: string) {
+  const { message, said, fix } = error;
+  const reason = [message, said && `The answer: ${said.replace(/\.?$/, '.')}`, fix]
+    .filter(Boolean)
+    .join(' ');
+  return { reason, told: fix === undefined ? unexplained : `${message} ${fix}` };
 }
 
 function lostSentence(lost: ReadonlyMap<string, number>): string {

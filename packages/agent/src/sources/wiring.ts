@@ -66,6 +66,7 @@ export function wireSources(
     positions,
     plugins: plugins.sources,
     pushSources: plugins.pushSources,
+    codecs: plugins.codecs,
     pluginTable: plugins.table,
     openSecret: open,
     // Limited to the number of messages that a project may ingest per second: more would only fill

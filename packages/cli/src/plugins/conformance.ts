@@ -115,9 +115,14 @@ async function rigOf(plugin: InstalledPlugin): Promise<unknown> {
 function checkRules(
   rules: readonly string[],
   plugins: readonly InstalledPlugin[],
-  { sourceRules, tracerRules, metricsRules }: Kit,
+  { sourceRules, codecRules, tracerRules, metricsRules }: Kit,
 ): void {
-  const rulesOf = { source: sourceRules, tracer: tracerRules, metrics: metricsRules };
+  const rulesOf = {
+    source: sourceRules,
+    codec: codecRules,
+    tracer: tracerRules,
+    metrics: metricsRules,
+  };
   const known = plugins.flatMap(({ kind }) => rulesOf[kind].map(({ name }) => name));
   const unknown = rules.find((rule) => !known.includes(rule));
   if (unknown === undefined) return;

@@ -300,6 +300,7 @@ export const errors = {
     'check the verifier of the source, and that the sender uses the same secret'),
   request_refused: row(400, '{reason}', '{fix}'),
   push_failed: row(503, 'the source plugin {name} failed: {reason}', `${SEND_AGAIN}; ${REASON_IS_LOGGED}`),
+  codec_unavailable: row(503, 'the codec {name} cannot decode messages now: {reason}', '{fix}'),
   source_paused: row(503, 'this source is paused',
     `${SEND_AGAIN}; to end the pause, resume the source`),
   forbidden: row(403, '{reason}', 'use an API key of a user or project with this permission'),

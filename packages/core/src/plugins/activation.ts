@@ -14,6 +14,7 @@ import { createMeter, type Meter, createCollectors, type Collectors } from '../m
 import { series } from '../metrics/series.js';
 import { VERSION } from '../process/version.js';
 import { withTimeout } from '../process/timing.js';
+import { guardedCodec, type GuardedCodec } from './guarded-codec.js';
 import { guardedMetrics } from './guarded-metrics.js';
 import { guardedPush, type GuardedPush } from './guarded-push.js';
 import { guardedSource } from './guarded-source.js';
@@ -35,11 +36,13 @@ export interface ActiveSource<Plugin = SourcePlugin> {
 }
 
 export type ActivePush = ActiveSource<GuardedPush>;
+export type ActiveCodec = ActiveSource<GuardedCodec>;
 
 export interface ActivatedPlugins {
   readonly sources: ReadonlyMap<string, ActiveSource>;
   /** The sources that agents do not run, because they take requests. */
   readonly pushSources: ReadonlyMap<string, ActivePush>;
+  readonly codecs: ReadonlyMap<string, ActiveCodec>;
   readonly tracer?: { readonly name: string; close(): Promise<void> };
   readonly metrics?: { readonly name: string; readonly sampleTimeSeconds: number };
   /** Without a metrics plugin, it records nothing, and `/metrics` gives the reason in a comment. */
@@ -72,6 +75,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   const gates = { discovery, resolved, licence };
   const sources = new Map<string, ActiveSource>();
   const pushSources = new Map<string, ActivePush>();
+  const codecs = new Map<string, ActiveCodec>();
   const collectors = createCollectors(log);
   const table = previewPlugins(options);
   const { allowed_networks: allowedNetworks } = resolved.config.source;
@@ -95,6 +99,12 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
         // Built-in sources are imported on first use, because their clients are large.
         if (!isOurs(plugin))
           importing.push((isPush ? pushSources : sources).get(plugin.name)!.load());
+      } else if (plugin.kind === 'codec') {
+        const failed = failing(log, plugin, 'A codec failed.');
+        const loading = { settings: own, deadlineMs, tell, failed, allowedNetworks };
+        const codec = lazySource(plugin, loading, guardedCodec);
+        codecs.set(plugin.name, codec);
+        if (!isOurs(plugin)) importing.push(codec.load());
       } else if (plugin.kind === 'tracer')
         tracer = await startTracer(plugin, own, { ...options, deadlineMs });
       else {
@@ -134,6 +144,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   return {
     sources,
     pushSources,
+    codecs,
     ...(tracer ? { tracer } : {}),
     ...(metrics ? { metrics } : {}),
     meter,

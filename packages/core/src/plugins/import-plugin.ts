@@ -16,6 +16,7 @@ export const PLUGIN_DEADLINE_MS = 10_000;
 
 const FUNCTIONS: Readonly<Record<PluginKind, readonly string[]>> = {
   source: ['check', 'run'],
+  codec: ['open'],
   tracer: ['start'],
   metrics: ['start'],
 };

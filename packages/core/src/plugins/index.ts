@@ -1,11 +1,13 @@
 export {
   activate,
   type ActivatedPlugins,
+  type ActiveCodec,
   type ActivePush,
   type ActiveSource,
 } from './activation.js';
 export { canonicalConnection } from './connection-fields.js';
 export { discover, type Discovery } from './discovery.js';
+export type { GuardedCodec, OpenCodec } from './guarded-codec.js';
 export { type GuardedPush, pushFailed } from './guarded-push.js';
 export { importDefault, importPlugin } from './import-plugin.js';
 export { type Licence, licenceRecord, readLicence, unknownEntitlements } from './licence.js';

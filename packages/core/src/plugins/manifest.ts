@@ -30,10 +30,10 @@ export interface InstalledPlugin {
   readonly folder: string;
   /** All below `home`. */
   readonly rows: SettingsTable;
-  /** `tracer.<name>`, `metrics.<name>_metrics` or `source.<name>`. */
+  /** `tracer.<name>`, `metrics.<name>_metrics`, `source.<name>` or `codec.<name>`. */
   readonly home: string;
   readonly flags: FlagTable;
-  /** JSON Schema. Only for sources. */
+  /** JSON Schema. Only for sources and codecs. */
   readonly connectionSchema?: Readonly<Record<string, unknown>>;
 }
 
@@ -46,7 +46,7 @@ export function isOurs({ package: from }: Pick<InstalledPlugin, 'package'>): boo
 export class BrokenManifest extends Error {}
 
 const SOURCE_KINDS: readonly unknown[] = ['pull', 'push', undefined];
-export const KINDS: readonly PluginKind[] = ['source', 'tracer', 'metrics'];
+export const KINDS: readonly PluginKind[] = ['source', 'codec', 'tracer', 'metrics'];
 const TYPES: readonly Setting['type'][] = ['integer', 'number', 'boolean', 'string', 'list'];
 const NAME = /^[a-z][a-z0-9-]*$/;
 const PACKAGE_FIELDS: readonly (keyof PackageManifest)[] = ['api', 'plugins'];
@@ -167,8 +167,10 @@ function requireManifest(
     if (entry[field] !== undefined) text(entry[field], `${at}.${field}`);
   for (const field of FILE_FIELDS)
     requireInside(folder, entry[field] as string | undefined, `${at}.${field}`);
-  if (kind === 'source' && !entry['connection'])
-    throw new BrokenManifest(`${at}.connection must name the JSON Schema of the connection`);
+  if ((kind === 'source' || kind === 'codec') && !entry['connection'])
+    throw new BrokenManifest(
+      `${at}.connection must name the JSON Schema of the ${kind === 'source' ? 'connection' : 'settings of the codec'}`,
+    );
 }
 
 function rowsOf(json: PackageJson, file: string, home: string, owner: string): SettingsTable {

@@ -76,8 +76,9 @@ export async function importedPlugins(gates: PluginGates): Promise<PluginState[]
 export function whySourceInactive(
   table: readonly PluginState[],
   name: string,
+  kind: PluginKind = 'source',
 ): { readonly reason: string; readonly fix: string } | undefined {
-  const row = table.find((it) => it.kind === 'source' && it.name === name);
+  const row = table.find((it) => it.kind === kind && it.name === name);
   return row?.reason === undefined ? undefined : { reason: row.reason, fix: row.fix ?? '' };
 }
 

@@ -1,5 +1,6 @@
 import type { Message } from '@gateway/plugin';
-import { readingFailed, type Rejection } from '../validate/reject-codes.js';
+import { readingFailed } from '../validate/reject-codes.js';
+import { bounded, sizeProblem } from './bounds.js';
 import { FORM, decodeForm, decodeMultipart, MULTIPART } from './form.js';
 import { type Decoded, decodeText } from './text.js';
 
@@ -31,23 +32,4 @@ export function decode(
   } catch (defect) {
     return readingFailed(defect);
   }
-}
-
-/** The text may be longer than the bytes that it was decoded from. */
-function bounded(decoded: Decoded, maxBytes: number): Decoded {
-  return typeof decoded === 'string' ? (sizeProblem(decoded.length, maxBytes) ?? decoded) : decoded;
-}
-
-function sizeProblem(bytes: number, maxBytes: number): Rejection | undefined {
-  if (bytes === 0)
-    return {
-      code: 'empty',
-      reason:
-        'The message is empty. A producer that deletes by writing empty messages (tombstones) needs a transform function or another topic.',
-    };
-  if (bytes <= maxBytes) return undefined;
-  return {
-    code: 'too_large',
-    reason: `The message has ${bytes} bytes; ingest.max_message_bytes allows ${maxBytes}. Raise the setting, or send a reference instead of the content.`,
-  };
 }

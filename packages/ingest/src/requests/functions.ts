@@ -8,6 +8,7 @@ import type { Sandbox } from '@gateway/sandbox';
 import { pauseSource } from '@gateway/store/config';
 import type { Database, Planes } from '@gateway/store/postgres';
 import type { ReplayableMessage } from '@gateway/store/quarantine';
+import type { CodecOf } from '../decode/codecs.js';
 import type { IngestSource } from '../message/ingest-source.js';
 import type { SourceMessage } from '../message/source-message.js';
 import { idleSandbox, sandboxLimits } from '../transform/sandboxes.js';
@@ -26,6 +27,8 @@ interface FunctionsOptions {
   readonly database: Pick<Database, 'pool'>;
   readonly catalogue: Pick<EventTypeCatalogue, 'firstUnknown'>;
   readonly log: Pick<Log, 'warn'>;
+  /** Undefined where no codec is known. */
+  readonly codecOf?: CodecOf | undefined;
   /** Replaces the default sandbox, whose processes end after an idle minute. */
   readonly sandbox?: Pick<Sandbox, 'run' | 'close'>;
 }
@@ -47,6 +50,7 @@ export function openFunctions({
   database,
   catalogue,
   log,
+  codecOf,
   sandbox: given,
 }: FunctionsOptions) {
   const own = given ?? idleSandbox(sandboxLimits(config));
@@ -94,7 +98,7 @@ export function openFunctions({
 
   return {
     preview: (text: string | null, sample: SampleMessage): Promise<Preview> =>
-      preview(text, sample, prepare),
+      preview(text, sample, prepare, codecOf),
     /**
      * As before an attempt.
      *
@@ -118,10 +122,10 @@ export function openFunctions({
       { planes, dryRun: isDry }: { readonly planes: Planes; readonly dryRun: boolean },
     ): Promise<PromiseSettledResult<DryRun | Replayed>[]> {
       const prepareReplay: Prepare = (...given) => known(prepare(...given));
-      const commit = { planes, idempotencyWindowSeconds };
+      const commit = { planes, idempotencyWindowSeconds, codecOf };
       return Promise.allSettled(
         messages.map((it) =>
-          isDry ? dryRun(it, prepareReplay) : replay(it, prepareReplay, commit),
+          isDry ? dryRun(it, prepareReplay, codecOf) : replay(it, prepareReplay, commit),
         ),
       );
     },

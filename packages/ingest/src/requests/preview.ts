@@ -2,6 +2,7 @@ import { contentTypeOf } from '@gateway/plugin';
 import type { TransformResult } from '@gateway/sandbox';
 import type { NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
+import type { CodecOf, CodecOfSource } from '../decode/codecs.js';
 import { parseTransformOutput } from '../validate/parse-message.js';
 import type { Prepare } from './prepare.js';
 
@@ -28,6 +29,8 @@ export interface SampleMessage {
   readonly headers?: Readonly<Record<string, string>>;
   /** All functions of a project share a part of the sandbox. */
   readonly projectId?: string;
+  /** By default, the content type says how the body is decoded. */
+  readonly codec?: CodecOfSource | undefined;
 }
 
 /**
@@ -37,11 +40,12 @@ export interface SampleMessage {
  */
 export async function preview(
   bodyFunction: string | null,
-  { body, headers = {}, projectId = '' }: SampleMessage,
+  { body, headers = {}, projectId = '', codec }: SampleMessage,
   prepare: Prepare,
+  codecOf?: CodecOf,
 ): Promise<Preview> {
   const { events, quarantined, texts, called } = await prepare(
-    { projectId, id: projectId, bodyFunction },
+    { projectId, id: projectId, bodyFunction, codec: codec && codecOf?.(codec) },
     { coordinates: '', timestamp: Date.now(), body, headers, contentType: contentTypeOf(headers) },
   );
   const call = callOf(called);

@@ -8,6 +8,7 @@ import {
   replayQuarantinedMessage,
   type ReplayableMessage,
 } from '@gateway/store/quarantine';
+import type { CodecOf } from '../decode/codecs.js';
 import { byId, onePerKey } from '../commit/new-events.js';
 import { functionText } from '../message/ingest-source.js';
 import { databaseRefused } from '../validate/reject-codes.js';
@@ -36,13 +37,20 @@ interface CommitReplayOptions {
 const DROPPED_REASON = 'The transform function dropped the message when it was replayed.';
 
 /** Transforms and validates without changing anything. Rejects like `prepare`. */
-export async function dryRun(message: ReplayableMessage, prepare: Prepare): Promise<DryRun> {
+export async function dryRun(
+  message: ReplayableMessage,
+  prepare: Prepare,
+  codecOf?: CodecOf,
+): Promise<DryRun> {
   const { projectId, sourceId, bodyFunction, coordinates, occurredAtMs, body, headers } = message;
+  // People edit text, not what a codec decodes.
+  const codec = message.editedAt === null ? message.codec : null;
   const { events, quarantined } = await prepare(
     {
       projectId,
       id: sourceId,
       bodyFunction: functionText(bodyFunction),
+      ...(codec && { codec: codecOf?.({ sourceId, codec }) }),
       // The bodies of HTTP sources were limited when they were received, some to more than the
       // setting.
       ...(coordinates.startsWith('http/') && { maxMessageBytes: Infinity }),
@@ -69,10 +77,10 @@ export async function dryRun(message: ReplayableMessage, prepare: Prepare): Prom
 export async function replay(
   message: ReplayableMessage,
   prepare: Prepare,
-  options: CommitReplayOptions,
+  { codecOf, ...options }: CommitReplayOptions & { readonly codecOf?: CodecOf | undefined },
 ): Promise<Replayed> {
   const { data } = options.planes;
-  const result = await dryRun(message, prepare);
+  const result = await dryRun(message, prepare, codecOf);
   if (result.kind === 'refused') return reject(data, message, result.refusal);
   if (result.kind === 'dropped')
     return (await dropReplayedMessage(data, message, DROPPED_REASON))

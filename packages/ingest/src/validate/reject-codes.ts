@@ -7,6 +7,7 @@ export const rejectCodes = {
   empty: 'The message is empty.',
   too_large: 'The message is larger than ingest.max_message_bytes.',
   not_utf8: 'The message is not UTF-8 text, and its source has no transform function.',
+  undecodable: 'The codec of the source cannot decode the message.',
   not_json: 'The message is not JSON.',
   too_deep: 'The message nests too deeply.',
   invalid_message: 'The message is JSON, but not an ingest message.',

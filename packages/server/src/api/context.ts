@@ -6,6 +6,7 @@ import { EventCreator } from '@gateway/ingest/commit/event-creator';
 import { signalPending } from '@gateway/ingest/commit/signal-pending';
 import type { IntakeParts } from '@gateway/ingest/intake';
 import { eventTypeCatalogue } from '@gateway/ingest/requests/event-type-catalogue';
+import { keptCodecs } from '@gateway/ingest/decode/codecs';
 import { openFunctions, type Functions } from '@gateway/ingest/requests/functions';
 import { shardFinder } from '@gateway/ingest/routing/shard-of';
 import { recordKeyUse } from '@gateway/store/config';
@@ -59,6 +60,7 @@ export function openContext(
     database,
     catalogue,
     log,
+    codecOf: keptCodecs({ plugins, open: seals.open, log }),
     ...(sandbox && { sandbox }),
   });
   if (!sandbox) lifecycle.add('functions', () => functions.close());

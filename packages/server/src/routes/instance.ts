@@ -31,7 +31,7 @@ const ANSWER_MS = 1_000;
 
 const Plugin = namedObject('InstancePlugin', {
   name: string(),
-  kind: oneOf(['source', 'tracer', 'metrics', 'unknown']),
+  kind: oneOf(['source', 'codec', 'tracer', 'metrics', 'unknown']),
   version: string(),
   from: string('`the installation`, or the plugin folder.'),
   state: oneOf(['active', 'inactive']),

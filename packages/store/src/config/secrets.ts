@@ -213,7 +213,8 @@ const SEALED = [
         schema && isObject(connection)
           ? openConnection(connection, schema, id, reseal)
           : resealAll(connection, ['sources', id], reseal);
-      return { ...pubSub, [pubSub.type]: changed };
+      const codec = pubSub.codec && resealAll({ codec: pubSub.codec }, ['sources', id], reseal);
+      return { ...pubSub, [pubSub.type]: changed, ...(codec as object | undefined) };
     },
   },
   {

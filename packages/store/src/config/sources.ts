@@ -26,14 +26,15 @@ export interface HttpSettings {
 export const sourceRecord = {
   name: column<string>(),
   /**
-   * Also `[type]: connection`, with its secret fields sealed. Without `forward_headers`, every
-   * header travels.
+   * Also `[type]: connection`, with its secret fields sealed, as those of `codec`. Without
+   * `forward_headers`, every header travels.
    */
   pub_sub: column<
     {
       readonly type: string;
       readonly workers?: number;
       readonly forward_headers?: readonly string[];
+      readonly codec?: { readonly type: string } & Readonly<Record<string, unknown>>;
     } & Readonly<Record<string, unknown>>
   >({ isJson: true }),
   body_function: column<string | null>(),

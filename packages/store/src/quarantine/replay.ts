@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { GatewayError } from '@gateway/core/errors';
 import { acceptEvents, type StorableEvent } from '../events/events.js';
+import type { SourceRecord } from '../config/sources.js';
 import { withTransaction } from '../postgres/advisory-lock.js';
 import { clean } from '../postgres/columns.js';
 import type { Querier } from '../postgres/connection.js';
@@ -23,6 +24,7 @@ export interface ReplayableMessage extends Pick<
   readonly editedAt: Date | null;
   /** The current one, or the last one of a deleted source. */
   readonly bodyFunction: string | null;
+  readonly codec: SourceRecord['pub_sub']['codec'] | null;
 }
 
 /** In the order of `refs`, without missing ones. Reads by primary key, without a lock. */
@@ -31,7 +33,7 @@ export async function readReplayable(
   refs: readonly QuarantineRef[],
 ): Promise<ReplayableMessage[]> {
   const { rows } = await data.query<
-    Omit<ReplayableMessage, 'headers' | 'bodyFunction'> & { headers: string }
+    Omit<ReplayableMessage, 'headers' | 'bodyFunction' | 'codec'> & { headers: string }
   >({
     name: 'read-replayable',
     text: `select e.project_id as "projectId", e.id, e.source_id as "sourceId", (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs",
@@ -41,9 +43,11 @@ export async function readReplayable(
            order by u.n`,
     values: [refs.map((ref) => ref.projectId), refs.map((ref) => ref.id)],
   });
-  const { rows: sources } = await control.query<{ body_function: string | null }>({
+  const { rows: sources } = await control.query<
+    Pick<SourceRecord, 'body_function'> & Pick<ReplayableMessage, 'codec'>
+  >({
     name: 'functions-of-quarantined',
-    text: `select s.body_function from unnest($1::uuid[], $2::uuid[]) with ordinality u(project, id, n)
+    text: `select s.body_function, s.pub_sub->'codec' as codec from unnest($1::uuid[], $2::uuid[]) with ordinality u(project, id, n)
            left join sources s on s.project_id = u.project and s.id = u.id order by u.n`,
     values: [rows.map((it) => it.projectId), rows.map((it) => it.sourceId)],
   });
@@ -51,6 +55,7 @@ export async function readReplayable(
     ...row,
     headers: JSON.parse(row.headers) as Record<string, string>,
     bodyFunction: sources[k]!.body_function,
+    codec: sources[k]!.codec,
   }));
 }
 

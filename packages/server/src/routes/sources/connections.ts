@@ -36,6 +36,15 @@ const SourcePlugin = namedObject('SourcePlugin', {
     description: 'JSON Schema of the connection. Fields with `x-secret` are masked in responses.',
   }),
 });
+const Codec = namedObject('Codec', {
+  name: string('The `type` of the `codec` of a source.'),
+  settings: Type.Unsafe<Readonly<Record<string, unknown>>>({
+    type: 'object',
+    additionalProperties: true,
+    description:
+      'JSON Schema of the fields beside the type. Those with `x-secret` are masked in responses.',
+  }),
+});
 const ConnectionTest = namedObject(
   'ConnectionTest',
   optional({
@@ -65,6 +74,21 @@ export const connectionRoutes: readonly Route[] = [
         }));
       return Promise.resolve({
         message: 'source types',
+        data: { content: content.sort((a, b) => a.name.localeCompare(b.name)) },
+      });
+    },
+  ),
+  projectRoute(
+    'GET /sources/codecs',
+    'Lists the active codecs, with the schemas of their settings.',
+    { data: object({ content: Type.Array(Codec) }), name: 'listCodecs' },
+    ({ plugins }) => {
+      const content = [...plugins.codecs].map(([name, { connectionSchema }]) => ({
+        name,
+        settings: connectionSchema,
+      }));
+      return Promise.resolve({
+        message: 'source codecs',
         data: { content: content.sort((a, b) => a.name.localeCompare(b.name)) },
       });
     },

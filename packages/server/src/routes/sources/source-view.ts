@@ -11,6 +11,7 @@ import {
   Timestamp,
   type ProjectCall,
 } from '../../api/vocabulary.js';
+import { CodecSchema, codecView } from './codec.js';
 import { pubSubView, PubSubSchema } from './pub-sub.js';
 import { httpView, httpViewOf, namedConnection } from './push-source.js';
 
@@ -23,6 +24,7 @@ export const Source = namedObject('Source', {
     PubSubSchema,
     'The source plugin and its connection; null for sources of the plugin `http`.',
   ),
+  codec: nullable(CodecSchema, 'Null if messages are decoded by their content type.'),
   ...httpView,
   body_function: nullable(string()),
   is_disabled: boolean(),
@@ -48,6 +50,7 @@ export function sourceView(row: SourceRow, call: ProjectCall): unknown {
     uid: id,
     ...plain,
     pub_sub: isNamed ? pubSubView(pub_sub, call) : null,
+    codec: codecView(pub_sub, call),
     mask_id,
     url: mask_id && `${call.links.ofRequest(call.request)}/ingest/${mask_id}`,
     ...httpViewOf(row, call),

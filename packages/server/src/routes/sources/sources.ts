@@ -35,6 +35,7 @@ import { maskKey } from '../../ingest/ingest.js';
 import { newMaskId } from '../../ingest/mask-id.js';
 import { FunctionText, validateFunction } from '../transform-function.js';
 import { nameOf } from './caller-name.js';
+import { checkCodec, CodecSchema, codecView, readCodec } from './codec.js';
 import { connectionRoutes } from './connections.js';
 import {
   checkConnection,
@@ -66,6 +67,9 @@ const common = optional({
       'Whether messages of up to 64 KB are kept with their events, as they came: `GET /events/:id/message` shows them.',
   }),
 });
+const codecField = optional({
+  codec: nullable(CodecSchema, 'For sources of type `pub_sub`. Null removes it.'),
+});
 /** The kind of a plugin by the type of its sources. */
 const KINDS = { pub_sub: 'pull', http: 'push' } as const;
 const Kind = oneOf(
@@ -76,11 +80,13 @@ const NewSource = namedObject('CreateSource', {
   name: Name,
   type: Kind,
   pub_sub: Type.Optional(PubSubSchema),
+  ...codecField,
   ...httpFields,
   ...common,
 });
 const ChangedSource = namedObject('ChangedSource', {
   ...optional({ name: Name, type: Kind, pub_sub: PubSubSchema }),
+  ...codecField,
   ...httpFields,
   ...common,
 });
@@ -160,7 +166,9 @@ async function create(call: ProjectCall<Static<typeof NewSource>, Static<typeof 
   const { project, body, query, config, database } = call;
   const { type, name, body_function = null, is_disabled = false, keep_messages = false } = body;
   const given = pushFieldsOf(body);
-  assertValid(misplaced(type, given, isNamedPush(body.pub_sub?.type, call)));
+  assertValid(
+    misplaced(type, { ...given, codec: body.codec }, isNamedPush(body.pub_sub?.type, call)),
+  );
   validateFunction(body_function, 'body_function');
   const { sources_per_project, workers_per_project } = config.limits;
   const id = newId();
@@ -183,15 +191,23 @@ async function create(call: ProjectCall<Static<typeof NewSource>, Static<typeof 
     );
   if (!body.pub_sub) throw invalid('pub_sub', 'is missing');
   const { sealed, connection } = readPubSub(body.pub_sub, undefined, { ...call, id });
-  const advice =
-    query.skip_check || is_disabled ? null : await checkConnection(sealed, connection, call);
+  const codec = body.codec ? readCodec(body.codec, undefined, { ...call, id }) : undefined;
+  const isChecked = !(query.skip_check || is_disabled);
+  const advice = isChecked ? await checkConnection(sealed, connection, call) : null;
+  const codecAdvice = isChecked && codec ? await checkCodec(codec, call) : null;
   const { forward_headers = [] } = body;
-  const row = await insert({ ...common, pub_sub: { ...sealed, forward_headers } });
-  return { message: withAdvice('source created', advice), data: sourceView(row, call) };
+  const row = await insert({
+    ...common,
+    pub_sub: { ...sealed, forward_headers, ...(codec && { codec: codec.sealed }) },
+  });
+  return {
+    message: withAdvice('source created', advice, codecAdvice),
+    data: sourceView(row, call),
+  };
 }
 
-const withAdvice = (message: string, advice: string | null) =>
-  advice === null ? message : `${message}. ${advice}`;
+const withAdvice = (message: string, ...advice: readonly (string | null)[]) =>
+  [message, ...advice.filter((it) => it !== null)].join('. ');
 
 const PUSH_NAMES = ['pub_sub', ...HTTP_NAMES] as const;
 
@@ -200,11 +216,16 @@ function pushFieldsOf(body: PushBody): PushBody {
   return Object.fromEntries(given.map((name) => [name, body[name]]));
 }
 
-const FOREIGN = { pub_sub: HTTP_ONLY, http: ['pub_sub'] } as const;
+const FOREIGN = { pub_sub: HTTP_ONLY, http: ['pub_sub', 'codec'] } as const;
 
 /** @param isNamed whether the connection of a push source stands below `pub_sub` */
-function misplaced(type: keyof typeof KINDS, given: PushBody, isNamed: boolean): InvalidField[] {
-  const foreign = isNamed && KINDS[type] === 'push' ? HTTP_NAMES : FOREIGN[type];
+function misplaced(
+  type: keyof typeof KINDS,
+  given: PushBody & { readonly codec?: unknown },
+  isNamed: boolean,
+): InvalidField[] {
+  const foreign =
+    isNamed && KINDS[type] === 'push' ? [...HTTP_NAMES, 'codec' as const] : FOREIGN[type];
   return foreign
     .filter((field) => given[field] !== undefined)
     .map((field) => ({ field, sentence: `does not belong to the type ${type}` }));
@@ -219,7 +240,7 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
   const isPush = stored.http !== null;
   const pushed = pushFieldsOf(body);
   const isNamed = namedConnection(stored) !== undefined;
-  assertValid(misplaced(stored.type, pushed, isNamed));
+  assertValid(misplaced(stored.type, { ...pushed, codec: body.codec }, isNamed));
   if (isPush && body.pub_sub && body.pub_sub.type !== stored.pub_sub.type)
     throw invalid(
       'pub_sub.type',
@@ -240,22 +261,36 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
     given ??
     (isReenabled && !isPush ? (pubSubView(stored.pub_sub, call) as GivenPubSub) : undefined);
   const read = next && readPubSub(next, stored.pub_sub, call);
-  const { forward_headers: stayed, ...connected } = stored.pub_sub;
+  const { forward_headers: stayed, codec: codecBefore, ...connected } = stored.pub_sub;
+  const nextCodec =
+    body.codec ??
+    (isReenabled && body.codec === undefined ? codecView(stored.pub_sub, call) : null);
+  const codec = nextCodec ? readCodec(nextCodec, stored.pub_sub, call) : undefined;
   const isChanged =
     read !== undefined && (stored.is_disabled || !isDeepStrictEqual(read.sealed, connected));
   const advice =
     isChanged && isEnabled && !query.skip_check
       ? await checkConnection(read.sealed, read.connection, call)
       : null;
+  const isCodecTested =
+    codec !== undefined &&
+    isEnabled &&
+    !query.skip_check &&
+    (stored.is_disabled || !isDeepStrictEqual(codec.sealed, codecBefore));
+  const codecAdvice = isCodecTested ? await checkCodec(codec, call) : null;
   const isCorrected =
     body.body_function !== undefined && body.body_function !== stored.body_function;
   const push = isPush && (!isNamed || body.pub_sub) && (await readPush(pushed, stored, call));
   const forward_headers = body.forward_headers ?? stayed;
-  const pubSub = !isPush &&
-    (read ?? body.forward_headers) && {
-      ...(read?.sealed ?? stored.pub_sub),
-      ...(forward_headers && { forward_headers }),
-    };
+  const keptCodec = body.codec === null ? undefined : (codec?.sealed ?? codecBefore);
+  const isPubSubGiven =
+    !isPush &&
+    (read !== undefined || body.forward_headers !== undefined || body.codec !== undefined);
+  const pubSub = isPubSubGiven && {
+    ...(read?.sealed ?? connected),
+    ...(forward_headers && { forward_headers }),
+    ...(keptCodec && { codec: keptCodec }),
+  };
   const fields = { ...plain, ...(pubSub && { pub_sub: pubSub }), ...push };
   const resumesAfter = isCorrected || isReenabled ? config.transform.pause_seconds : undefined;
   const maxWorkers = read && config.limits.workers_per_project;
@@ -264,5 +299,8 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
     'source',
     id,
   );
-  return { message: withAdvice('source updated', advice), data: sourceView(row, call) };
+  return {
+    message: withAdvice('source updated', advice, codecAdvice),
+    data: sourceView(row, call),
+  };
 }

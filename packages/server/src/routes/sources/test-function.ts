@@ -113,9 +113,9 @@ export const testFunctionRoutes: readonly Route[] = [
     },
     async (call) => {
       const { functions, limits, project, database } = call;
-      const { text, body, headers } = await sampleOf(call);
+      const { text, ...sample } = await sampleOf(call);
       await limits.functionTests({ id: `functions:${project.id}` });
-      const preview = await functions.preview(text, { body, headers, projectId: project.id });
+      const preview = await functions.preview(text, { ...sample, projectId: project.id });
       const routing = await readRouting(database.pool, project.id);
       const routeOf = (event: NewEvent | null) =>
         event && routing ? routeView(explainRoute(routing, event, ROUTES_MAX)) : null;
@@ -150,18 +150,30 @@ async function sampleOf(call: ProjectCall<Static<typeof TestFunction>>) {
   const sourceId = source_id ?? message?.source_id;
   if (text === undefined && sourceId === undefined)
     throw invalid('function', 'is missing; give function or source_id');
-  const bodyFunction = text ?? (await storedFunction(database, project.id, sourceId!));
+  const source =
+    sourceId === undefined ? undefined : await findSource(database.knex, project.id, sourceId);
+  const bodyFunction = text ?? found(source, 'source', sourceId!).body_function;
   const own = message === undefined ? {} : (JSON.parse(message.headers) as Record<string, string>);
   const body =
     raw === undefined ? (message?.bytes ?? Buffer.from(payload)) : Buffer.from(raw, encoding);
-  return { text: functionText(bodyFunction), body, headers: { ...own, ...headers } };
+  const storedCodec = raw === undefined && message?.isEdited === false && source?.pub_sub.codec;
+  return {
+    text: functionText(bodyFunction),
+    body,
+    headers: { ...own, ...headers },
+    codec: storedCodec ? { sourceId: sourceId!, codec: storedCodec } : undefined,
+  };
 }
 
 async function storedMessage(call: ProjectCall<Static<typeof TestFunction>>) {
   const { quarantine_id, event_id, raw } = call.body;
   if (quarantine_id !== undefined) {
     const message = await requireQuarantined(call, quarantine_id);
-    return { ...message, bytes: message.edited_raw ?? message.raw };
+    return {
+      ...message,
+      bytes: message.edited_raw ?? message.raw,
+      isEdited: message.edited_raw !== null,
+    };
   }
   if (event_id === undefined) return undefined;
   const message = await requireMessage(call, event_id);
@@ -170,15 +182,7 @@ async function storedMessage(call: ProjectCall<Static<typeof TestFunction>>) {
       'event_id',
       `names an event whose message of ${message.raw_bytes} bytes was too large to keep; give raw`,
     );
-  return { ...message, bytes: message.raw };
-}
-
-async function storedFunction(
-  { knex }: ProjectCall['database'],
-  projectId: string,
-  sourceId: string,
-): Promise<string | null> {
-  return found(await findSource(knex, projectId, sourceId), 'source', sourceId).body_function;
+  return { ...message, bytes: message.raw, isEdited: false };
 }
 
 function view(
