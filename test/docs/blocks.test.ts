@@ -58,6 +58,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/compare.md': 'benchmarks, which take minutes',
   'docs/internals/testing.md': 'commands of a clone and benchmarks, which take minutes',
   'docs/guides/client.md': 'the package is not in a registry yet',
+  'docs/guides/codecs.md':
+    'needs a schema registry; test/server/routes/sources/codec.test.ts makes the same request',
   'docs/guides/logs.md': 'an agent that runs until it is stopped',
   'docs/guides/tracing.md': 'needs Docker',
   'docs/guides/write-a-plugin.md': 'test/cli/commands/plugins/create.test.ts takes the same steps',

@@ -54,6 +54,10 @@ export const REASONS: Readonly<Record<string, Reason>> = {
   },
   transform_not_an_object: { label: 'Function did not return an object', fix: FUNCTION },
   transform_not_json: { label: 'Function did not return JSON', fix: FUNCTION },
+  undecodable: {
+    label: 'Not decodable',
+    fix: 'Compare the codec of the source with what its producer sends, then replay the message.',
+  },
   transform_crashed: { label: 'Function crashed', fix: LESS },
   coordinates_reused: {
     label: 'Duplicate coordinates',
