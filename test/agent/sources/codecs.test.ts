@@ -69,6 +69,7 @@ async function scene(
     await updateSource(db.knex, running.projectId, id, {
       pub_sub: { ...pub_sub, codec: { type: 'avro', numbers: 'strings', ...settings } },
     });
+    await running.configCache.refresh();
     running.wiring.start();
     await within(
       test({ broker: broker.queue('q'), registry, running, sourceId: id }),
