@@ -180,6 +180,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
 const CACHED = [
   'get /health',
   'get /organisations',
+  'get /sources/codecs',
   'get /sources/types',
   'post /subscriptions/test_filter',
   'post /auth/logout',
