@@ -50,6 +50,15 @@ adaptive('a refusal halves it, down to one, and good answers raise it one by one
   assert.is(run(concurrency, { seconds: 10, latencyMs: () => 10 }, untilMs).limit, MOST);
 });
 
+adaptive('an endpoint that refused most requests gets as many as it accepted', () => {
+  const concurrency = new AdaptiveConcurrency();
+  const answer = (isOverloaded: boolean, sending: number, nowMs: number) =>
+    concurrency.answered('e', MOST, { durationMs: 20, isOverloaded, sending }, nowMs);
+  for (let sending = MOST; sending > 0; sending--) answer(sending > 5, sending, 0);
+  answer(true, 1, 200);
+  assert.is(concurrency.limitOf('e', MOST), 5);
+});
+
 adaptive('an endpoint that slows down under load gets fewer requests at once', () => {
   const concurrency = new AdaptiveConcurrency();
   // Above 10 requests at once, each further one delays all.

@@ -92,7 +92,9 @@ function endRound(it: Adapted, nowMs: number): void {
   const meanMs = answers > 0 ? it.sumMs / answers : averageMs;
   const isKnown = averageMs > 0;
   const isSlower = isKnown && meanMs > averageMs + Math.max(NOISE_MS, DEVIATIONS * deviationMs);
-  if (it.isOverloaded) it.limit = Math.max(1, it.limit * OVERLOADED);
+  // If the limit was reached, the endpoint has shown how many it answers at once.
+  const shown = it.isReached ? answers : it.limit;
+  if (it.isOverloaded) it.limit = Math.max(1, Math.min(it.limit * OVERLOADED, shown));
   else if (isSlower) it.limit = Math.max(1, it.limit * SLOWER);
   else if (it.isReached) it.limit = Math.min(most, Math.floor(it.limit) + 1);
   it.averageMs = isKnown ? averageMs + WEIGHT * (meanMs - averageMs) : meanMs;
