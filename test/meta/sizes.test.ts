@@ -12,7 +12,7 @@ const sizes = suite('meta/sizes');
  */
 const BUDGETS: Readonly<Record<string, number>> = {
   'packages/agent': 411,
-  'packages/cli': 293,
+  'packages/cli': 296,
   'packages/client': 26,
   // The token buckets of all packages are here.
   // It guards push sources, as it guards the other plugins.
@@ -25,9 +25,9 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/plugin': 68,
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
-  'packages/server': 582,
+  'packages/server': 583,
   // Limits that count in KV, or in memory while it is away, have come from agent and server.
-  'packages/store': 625,
+  'packages/store': 626,
   'plugins/codec-avro': 17,
   'plugins/codec-json-schema': 1,
   'plugins/codec-protobuf': 25,

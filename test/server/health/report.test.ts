@@ -372,6 +372,21 @@ const faults: readonly Fault[] = [
     },
   },
   {
+    code: 'keys_parked',
+    verdict: '1 ordered key is parked',
+    sentence:
+      /^A delivery at ordered failed for good, and those behind it with the same order key wait since \d\d:\d\d UTC: release, skip or discard it\.$/,
+    page: /^\/endpoints\/[0-9a-f-]{36}$/,
+    async inject({ id }) {
+      const endpoint = await makeEndpoint(api.db, id, { name: 'ordered' });
+      await rows(
+        `insert into ordered_keys (project_id, endpoint_id, order_key, delivery_id, occurred_at, parked_at)
+         values ($1, $2, gen_random_uuid(), gen_random_uuid(), now(), now())`,
+        [id, endpoint.id],
+      );
+    },
+  },
+  {
     code: 'messages_quarantined',
     verdict: '1 message is in quarantine',
     sentence: /^1 message could not be accepted: in quarantine since \d\d:\d\d UTC\.$/,

@@ -45,6 +45,7 @@ export const summaries = {
   'utils:issues:list': 'List the failures of endpoints, grouped by kind of error.',
   'utils:issues:mute': 'Mute an issue.',
   'utils:issues:retry': 'Resend the failed and waiting deliveries of an issue.',
+  'utils:ordered-keys': 'List the parked keys of an ordered endpoint, or decide about one.',
   'utils:quarantine:discard': 'Discard quarantined messages.',
   'utils:quarantine:edit': 'Edit a quarantined message.',
   'utils:quarantine:list': 'List messages that were not accepted.',

@@ -109,6 +109,12 @@ export function checkStates({ states, move, archiveFailure }: ProjectFacts, now:
         move.phase !== 'history' &&
         'The project is moving from the shard {from} to {to}: new events wait{error}',
     },
+    keys_parked: some(states.parked_keys, states.parked_since) && {
+      count: states.parked_keys,
+      since: states.parked_since,
+      those: states.parked_endpoint ? [states.parked_endpoint] : [],
+      at: states.parked_endpoint ? ` at ${states.parked_endpoint.name}` : '',
+    },
     messages_quarantined: some(states.quarantined_messages, states.quarantined_since),
     deliveries_held: some(states.held_deliveries, states.paused_since),
     archive_failing: archiveFailure && {

@@ -51,6 +51,8 @@ export const FINDINGS = {
     '{earlier} are still on the shard {from}{left}, are not listed or counted, and their deliveries wait{error}'],
   sources_paused: ['warn', '/sources?state=paused', '{n} source is paused|{n} sources are paused',
     'The source {names} has been paused{since}: messages wait with the broker.|{headline}, the first{since}: messages wait with the broker.'],
+  keys_parked: ['warn', '/endpoints', '{n} ordered key is parked|{n} ordered keys are parked',
+    'A delivery{at} failed for good, and those behind it with the same order key wait{since}: release, skip or discard it.|{headline}, the first{at}{since}: the deliveries behind wait until each is released, skipped or discarded.'],
   messages_quarantined: ['warn', '/quarantine', '{n} message is in quarantine|{n} messages are in quarantine',
     '{n} message could not be accepted: in quarantine{since}.|{n} messages could not be accepted: in quarantine, the first{since}.'],
   deliveries_held: ['warn', '/endpoints?status=paused', '{n} delivery is held|{n} deliveries are held',

@@ -1,5 +1,5 @@
 import type { Planes } from '../postgres/planes.js';
-import { countUpTo, PENDING, PROJECT } from './activity.js';
+import { countUpTo, PENDING, PROJECT, SUMMARY_MAX } from './activity.js';
 
 /** Listed in full. The others are only counted. */
 export const ENDPOINTS_LISTED = 10;
@@ -15,6 +15,10 @@ export interface ProjectStates {
   readonly oldest_due_seconds: number | null;
   readonly held_deliveries: number;
   readonly paused_since: Date | null;
+  readonly parked_keys: number;
+  readonly parked_since: Date | null;
+  /** The endpoint of the key parked first. */
+  readonly parked_endpoint: Pick<EndpointTrouble, 'id' | 'name'> | null;
   readonly quarantined_messages: number;
   readonly quarantined_since: Date | null;
   readonly inactive_endpoints: number;
@@ -53,7 +57,9 @@ export async function readProjectStates(
     values: [projectId],
   });
   const { source_ids: sourceIds, ...endpoints } = configured[0]!;
-  const { rows } = await data.query<Omit<ProjectStates, keyof EndpointStates>>({
+  const { rows } = await data.query<
+    Omit<ProjectStates, keyof EndpointStates | 'parked_endpoint'> & { endpoint_id: string | null }
+  >({
     name: 'read-project-states',
     text: `select now() as now, pending.n as pending_events, pending.seconds as oldest_pending_seconds,
         exists (select from events where project_id = $1) or exists (select from event_counts where project_id = $1 and n > 0)
@@ -61,14 +67,26 @@ export async function readProjectStates(
         ${countUpTo(`${waiting} and next_attempt_at <= now()`)} as due_deliveries,
         (select extract(epoch from now() - next_attempt_at)::float8 from ${waiting} and next_attempt_at <= now() order by next_attempt_at limit 1) as oldest_due_seconds,
         ${countUpTo(held)} as held_deliveries,
+        parked.n as parked_keys, parked.since as parked_since, parked.endpoint_id,
         ${countUpTo(quarantined)} as quarantined_messages,
         (select created_at from ${quarantined} order by id limit 1) as quarantined_since,
         (select count(*)::int from agents where expires_at > now()) as agents,
         (select max(expires_at) from agents where expires_at <= now()) as agents_until
-      from (${PENDING}) pending`,
+      from (${PENDING}) pending, (
+        select count(*)::int as n, min(parked_at) as since, (array_agg(endpoint_id order by parked_at))[1] as endpoint_id
+        from (select endpoint_id, parked_at from ordered_keys where project_id = $1 and parked_at is not null limit ${SUMMARY_MAX}) k
+      ) parked`,
     values: [projectId, sourceIds],
   });
-  return { ...rows[0]!, ...endpoints };
+  const { endpoint_id, ...states } = rows[0]!;
+  const { rows: parked } = endpoint_id
+    ? await control.query<Pick<EndpointTrouble, 'id' | 'name'>>({
+        name: 'name-parked-endpoint',
+        text: `select id, name from endpoints where project_id = $1 and id = $2 and deleted_at is null`,
+        values: [projectId, endpoint_id],
+      })
+    : { rows: [] };
+  return { ...states, ...endpoints, parked_endpoint: parked[0] ?? null };
 }
 
 /** An active endpoint with an open breaker, or with failed requests. */
