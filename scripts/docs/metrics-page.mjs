@@ -34,7 +34,7 @@ const groups = [
   {
     title: 'Queues in Postgres',
     text: 'Of the whole instance: one process takes the sample, every process exports it. Use `max`.',
-    holds: (name) => /^gateway_event_(queue|delivery)_/.test(name),
+    holds: (name) => /^gateway_(event_(queue|delivery)|parked)_/.test(name),
   },
   {
     title: 'The samples',

@@ -16,18 +16,18 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/client': 26,
   // The token buckets of all packages are here.
   // It guards push sources, as it guards the other plugins.
-  'packages/core': 474,
+  'packages/core': 475,
   'packages/dashboard': 568,
   'packages/docs': 1,
   // Has all that agents, servers and commands share of their stores: samples, pools, health, usage.
-  'packages/ingest': 198,
+  'packages/ingest': 199,
   // Declares push sources.
   'packages/plugin': 68,
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
   'packages/server': 583,
   // Limits that count in KV, or in memory while it is away, have come from agent and server.
-  'packages/store': 626,
+  'packages/store': 627,
   'plugins/codec-avro': 17,
   'plugins/codec-json-schema': 1,
   'plugins/codec-protobuf': 25,

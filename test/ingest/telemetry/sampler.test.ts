@@ -185,6 +185,38 @@ sampler('the queue series of Postgres have their labels and values', async () =>
   });
 });
 
+sampler('parked keys have their number, what waits behind them and their age', async () => {
+  const { id: projectId } = await makeProject(db, 'shop');
+  const { id: endpointId } = await makeEndpoint(db, projectId);
+  const place = (key: string, isFirst: boolean, parked = 'null') =>
+    db.rows(
+      `with q as (
+         insert into ordered_deliveries (project_id, endpoint_id, order_key, delivery_id, occurred_at)
+         values ($1, $2, md5($3)::uuid, gen_random_uuid(), now()) returning *)
+       insert into ordered_keys (project_id, endpoint_id, order_key, delivery_id, occurred_at, parked_at)
+       select project_id, endpoint_id, order_key, delivery_id, occurred_at, ${parked} from q where $4`,
+      [projectId, endpointId, key, isFirst],
+    );
+  await place('1', true, `now() - interval '100 seconds'`);
+  await place('1', false);
+  await place('1', false);
+  await place('2', true, 'now()');
+  await place('3', true);
+  await place('3', false);
+  await db.rows('truncate metric_samples');
+  await beside({}, async ({ values }) => {
+    const of = (series: Parameters<Process['values']>[0]) => values(series, 'project', 'endpoint');
+    const key = `${projectId} ${endpointId}`;
+    await until('a sample', async () => (await of('gateway_parked_keys'))[key] !== undefined);
+    assert.equal(await of('gateway_parked_keys'), { [key]: 2 });
+    assert.equal(await of('gateway_parked_deliveries'), { [key]: 2 });
+    const age = (await of('gateway_parked_keys_backlog_seconds'))[key]!;
+    assert.ok(age >= 100 && age < 160, String(age));
+  });
+  await db.rows('delete from ordered_keys');
+  await db.rows('delete from ordered_deliveries');
+});
+
 sampler('what is over is gone from the gauges with the next sample', async () => {
   const events = newEvents(1);
   const made = events.map((event) => newDelivery(event));

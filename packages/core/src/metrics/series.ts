@@ -55,6 +55,12 @@ export const series = {
     help: 'Age in seconds of the oldest unfinished event delivery per endpoint: scheduled, processing or waiting for a retry.', fold: 'max' },
   gateway_event_delivery_attempts_total: { type: 'gauge', labels: ['project', 'endpoint', 'status', 'http_status_code'], fold: 'sum',
     help: 'Delivery attempts since the instance began, by outcome (success or failure) and HTTP status (none: no response).' },
+  gateway_parked_keys: { type: 'gauge', labels: ['project', 'endpoint'], fold: 'sum',
+    help: 'Parked keys of an ordered endpoint: the first delivery failed for good, and the others wait until someone decides.' },
+  gateway_parked_deliveries: { type: 'gauge', labels: ['project', 'endpoint'], fold: 'sum',
+    help: 'Deliveries that wait behind parked keys.' },
+  gateway_parked_keys_backlog_seconds: { type: 'gauge', labels: ['project', 'endpoint'], fold: 'max',
+    help: 'Seconds since the first of the parked keys of an endpoint was parked.' },
   gateway_metrics_sample_age_seconds: {
     type: 'gauge', labels: ['sample'], help: 'Age of the sample behind the queue series: postgres is shared by all processes, kv belongs to this one.',
   },

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Meter } from '@gateway/core/metrics/meter';
 import type { SeriesName } from '@gateway/core/metrics/series';
 import { inSlices } from '@gateway/core/process';
-import type { QueueSample } from '@gateway/store/counts';
+import type { ParkedCount, QueueSample } from '@gateway/store/counts';
 
 /**
  * The last export per meter. Each export waits for the previous one, because an agent and a server
@@ -53,6 +53,9 @@ const SERIES: readonly (readonly [
   ['gateway_event_delivery_queue_total', setDeliveries, 'deliveries'],
   ['gateway_event_delivery_queue_backlog_seconds', setDeliveryBacklogs],
   ['gateway_event_delivery_attempts_total', setAttempts, 'attempts'],
+  ['gateway_parked_keys', setParked('gateway_parked_keys', 'keys'), 'parked'],
+  ['gateway_parked_deliveries', setParked('gateway_parked_deliveries', 'deliveries'), 'parked'],
+  ['gateway_parked_keys_backlog_seconds', setParkedBacklogs],
 ];
 
 function* setEvents(meter: Meter, { events }: QueueSample): Generator<void> {
@@ -103,4 +106,20 @@ function* setAttempts(meter: Meter, { attempts }: QueueSample): Generator<void> 
     const labels = { project, endpoint, status, http_status_code };
     yield meter.set('gateway_event_delivery_attempts_total', labels, n);
   }
+}
+
+function setParked(
+  name: 'gateway_parked_keys' | 'gateway_parked_deliveries',
+  wanted: ParkedCount[2],
+) {
+  return function* (meter: Meter, { parked = [] }: QueueSample): Generator<void> {
+    for (const [project, endpoint, status, n] of parked)
+      if (status === wanted) yield meter.set(name, { project, endpoint }, n);
+  };
+}
+
+function* setParkedBacklogs(meter: Meter, { parked = [] }: QueueSample): Generator<void> {
+  for (const [project, endpoint, , , age] of parked)
+    if (age !== null)
+      yield meter.set('gateway_parked_keys_backlog_seconds', { project, endpoint }, age);
 }

@@ -189,15 +189,17 @@ export function mergeSamples(samples: readonly QueueSample[]): QueueSample {
   const [first, ...others] = samples;
   if (others.length === 0) return first!;
   const hidden = (list: keyof QueueSample['hidden']) =>
-    samples.reduce((sum, it) => sum + it.hidden[list], 0);
+    samples.reduce((sum, it) => sum + (it.hidden[list] ?? 0), 0);
   return {
     events: addUp(samples.flatMap(({ events }) => events)),
     deliveries: addUp(samples.flatMap(({ deliveries }) => deliveries)),
     attempts: addUp(samples.flatMap(({ attempts }) => attempts)),
+    parked: addUp(samples.flatMap(({ parked = [] }) => parked)),
     hidden: {
       events: hidden('events'),
       deliveries: hidden('deliveries'),
       attempts: hidden('attempts'),
+      parked: hidden('parked'),
     },
     projects: Object.assign(
       {},

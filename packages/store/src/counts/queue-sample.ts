@@ -28,12 +28,25 @@ export type AttemptCount = readonly [
   age: null,
 ];
 
+/** Parked keys, or the deliveries that wait behind them. */
+export type ParkedCount = readonly [
+  project: string,
+  endpoint: string,
+  status: 'keys' | 'deliveries',
+  n: number,
+  age: number | null,
+];
+
 /** At one moment. Ages are in seconds, and null for finished rows. */
 export interface QueueSample {
   readonly events: readonly EventCount[];
   readonly deliveries: readonly DeliveryCount[];
   readonly attempts: readonly AttemptCount[];
-  readonly hidden: Readonly<Record<'events' | 'deliveries' | 'attempts', number>>;
+  /** Undefined if an older version took the sample. */
+  readonly parked?: readonly ParkedCount[];
+  readonly hidden: Readonly<
+    Record<'events' | 'deliveries' | 'attempts', number> & { parked?: number }
+  >;
   readonly projects: Readonly<
     Record<string, readonly [name: string, organisationId: string, organisation: string]>
   >;
@@ -64,6 +77,15 @@ export const COUNTINGS = {
       'select project_id, source, status, n, null::timestamptz as oldest from event_counts where n > 0',
   },
   'waiting-deliveries': unfinishedDeliveries(`status in ('scheduled', 'retry')`),
+  'parked-keys': {
+    labels: ['project_id', 'endpoint_id', 'status'],
+    groups: `select project_id, endpoint_id, 'keys' as status, count(*) as n, min(parked_at) as oldest
+      from ordered_keys where parked_at is not null group by project_id, endpoint_id
+      union all
+      select project_id, endpoint_id, 'deliveries', count(*), null
+      from ordered_keys k join ordered_deliveries q using (project_id, endpoint_id, order_key)
+      where k.parked_at is not null and q.delivery_id <> k.delivery_id group by project_id, endpoint_id`,
+  },
   'processing-deliveries': unfinishedDeliveries(`status = 'processing'`),
   'finished-deliveries': {
     labels: DELIVERY_LABELS,
@@ -184,20 +206,20 @@ export async function readQueueSample(
   const readWaiting = async () => ({
     pending: await read(beside, 'pending-events'),
     waiting: await read(beside, 'waiting-deliveries'),
+    parkedKeys: await read(beside, 'parked-keys'),
   });
   const reading = readWaiting();
   const resting = beside === client ? reading.then(readRest) : readRest();
   // After a failure the caller uses `client` again, so both must have ended.
   await Promise.allSettled([reading, resting]);
-  const [{ pending, waiting }, { processing, finished, attempts, done }] = await Promise.all([
-    reading,
-    resting,
-  ]);
+  const [{ pending, waiting, parkedKeys }, { processing, finished, attempts, done }] =
+    await Promise.all([reading, resting]);
   const events = limitSeries<EventCount>([...pending, ...done], countsMax, 2);
   const unfinished = [...waiting, ...processing].sort(
     (a, b) => (b[5] as number) - (a[5] as number),
   );
   const deliveries = limitSeries<DeliveryCount>([...unfinished, ...finished], countsMax, 4);
+  const parked = limitSeries<ParkedCount>(parkedKeys, countsMax, 2);
   const { rows: named } = await control.query<
     [id: string, name: string, organisationId: string, organisation: string]
   >({
@@ -214,7 +236,13 @@ export async function readQueueSample(
     events: events.counts,
     deliveries: deliveries.counts,
     attempts: attempts.counts,
-    hidden: { events: events.hidden, deliveries: deliveries.hidden, attempts: attempts.hidden },
+    parked: parked.counts,
+    hidden: {
+      events: events.hidden,
+      deliveries: deliveries.hidden,
+      attempts: attempts.hidden,
+      parked: parked.hidden,
+    },
     projects: Object.fromEntries(named.map(([id, ...names]) => [id, names])),
   };
 }
