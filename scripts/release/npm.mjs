@@ -24,6 +24,7 @@ const PAGES = new Map([
   ['@gateway/plugin', 'docs/internals/plugins.md'],
   ['@gateway/plugin-conformance', 'docs/guides/write-a-plugin.md'],
   ['@gateway/codec-avro', 'docs/guides/codecs.md'],
+  ['@gateway/codec-cloudevents', 'docs/guides/cloudevents.md'],
   ['@gateway/codec-json-schema', 'docs/guides/codecs.md'],
   ['@gateway/codec-protobuf', 'docs/guides/codecs.md'],
   ['@gateway/source-http', 'docs/guides/http-sources.md'],

@@ -42,6 +42,7 @@ const FOLLOWED: Readonly<Record<string, string>> = {
   'docs/guides/archive.md': 'test/docs/archive-guide.test.ts',
   'docs/guides/docker.md': 'test/docs/docker-guide.test.ts',
   'docs/guides/install.md': 'test/docs/install-guides.test.ts',
+  'docs/guides/cloudevents.md': 'test/docs/cloudevents-guide.test.ts',
   'docs/guides/kafka.md': 'test/docs/kafka-guide.test.ts',
   'docs/guides/kubernetes.md': 'test/docs/kubernetes-guide.test.ts',
   'docs/guides/managed-postgres.md': 'test/e2e/managed-postgres.test.ts',

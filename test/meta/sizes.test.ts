@@ -11,29 +11,30 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 411,
+  'packages/agent': 415,
   'packages/cli': 296,
   'packages/client': 26,
   // The token buckets of all packages are here.
   // It guards push sources, as it guards the other plugins.
-  'packages/core': 475,
+  'packages/core': 476,
   'packages/dashboard': 568,
   'packages/docs': 1,
   // Has all that agents, servers and commands share of their stores: samples, pools, health, usage.
-  'packages/ingest': 199,
+  'packages/ingest': 200,
   // Declares push sources.
-  'packages/plugin': 68,
+  'packages/plugin': 79,
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
   'packages/server': 583,
   // Limits that count in KV, or in memory while it is away, have come from agent and server.
   'packages/store': 627,
   'plugins/codec-avro': 17,
+  'plugins/codec-cloudevents': 1,
   'plugins/codec-json-schema': 1,
   'plugins/codec-protobuf': 25,
   'plugins/metrics-pullmetrics': 10,
   // Providers, signatures and handshakes have come from the server.
-  'plugins/source-http': 32,
+  'plugins/source-http': 35,
   'plugins/source-kafka': 126,
   'plugins/source-sqs': 30,
   'plugins/tracer-apm': 6,

@@ -57,10 +57,12 @@ export class CodecBench extends Bench<CodecPlugin, CodecRig> {
     }
     mustBeFast();
     if (typeof made === 'string') return { text: made };
+    if (Array.isArray(made) && made.every((text) => typeof text === 'string'))
+      return { text: `[${made.join(',')}]` };
     const { missing } = (made ?? {}) as { missing?: unknown };
     must(
       typeof missing === 'string',
-      'decode returns neither a text nor an object with the text `missing`; it must not be asynchronous',
+      'decode returns neither texts nor an object with the text `missing`; it must not be asynchronous',
     );
     return { missing };
   }

@@ -9,7 +9,7 @@ import type { Message, Outcome } from '@gateway/plugin';
 import type { EventContent } from '@gateway/store/events';
 import { decode } from './decode/decode.js';
 import type { SourceCodec } from './decode/source-codec.js';
-import type { Decoded } from './decode/text.js';
+import type { Decoded, DecodedMessage } from './decode/text.js';
 import type { IngestMeasure } from './message/telemetry.js';
 import { ArrivalOrder } from './message/arrival-order.js';
 import type { IngestSource } from './message/ingest-source.js';
@@ -176,10 +176,14 @@ export class Pipeline {
     );
   }
 
-  #transform(incoming: SourceMessage, decoded: Decoded): void {
+  #transform(incoming: SourceMessage, given: DecodedMessage): void {
     const { source, message, trace } = incoming;
     const { bodyFunction } = source;
-    if (bodyFunction === null) return this.#acceptAll(incoming, [decoded], parseIngestMessage);
+    if (bodyFunction === null)
+      return Array.isArray(given)
+        ? this.#parse(incoming, given as readonly string[], parseIngestMessage)
+        : this.#acceptAll(incoming, [given as Decoded], parseIngestMessage);
+    const decoded = Array.isArray(given) ? `[${given.join(',')}]` : (given as Decoded);
     const refused = typeof decoded === 'string' ? checkNesting(decoded) : decoded;
     if (refused && refused.code !== 'not_utf8') return this.#reject(incoming, refused);
     trace?.transforming();
@@ -189,14 +193,14 @@ export class Pipeline {
       typeof decoded === 'string' ? decoded : message.body,
       (transformed, called) => {
         if (incoming.prepared) incoming.called = called;
-        return this.#transformed(incoming, decoded, transformed);
+        return this.#transformed(incoming, given, transformed);
       },
     );
   }
 
   #transformed(
     incoming: SourceMessage,
-    decoded: Decoded,
+    decoded: DecodedMessage,
     transformed: Transformed,
   ): Promise<void> | void {
     if (incoming.isLeft) return;
@@ -211,7 +215,7 @@ export class Pipeline {
     switch (transformed.kind) {
       case 'results': {
         const settled = incoming.prepared ? undefined : incoming.whenSettled();
-        this.#parse(incoming, transformed.results);
+        this.#parse(incoming, transformed.results, parseTransformOutput);
         return settled;
       }
       case 'dropped':
@@ -230,15 +234,15 @@ export class Pipeline {
     }
   }
 
-  #parse(incoming: SourceMessage, results: readonly string[]): void {
+  #parse(incoming: SourceMessage, results: readonly string[], parse: Parse): void {
     if (results.length === 0) {
       this.#order.leave(incoming);
       return incoming.settle('dropped');
     }
     const characters = results.reduce((sum, { length }) => sum + length, 0);
     if (results.length <= RESULTS_AT_ONCE && characters <= CHARACTERS_AT_ONCE)
-      return this.#acceptAll(incoming, results, parseTransformOutput);
-    const steps = this.#acceptInSteps(incoming, results);
+      return this.#acceptAll(incoming, results, parse);
+    const steps = this.#acceptInSteps(incoming, results, parse);
     const { projectId } = incoming;
     void this.#parsing.run(projectId, () => this.options.loopShares.runInSlices(projectId, steps));
   }
@@ -249,10 +253,14 @@ export class Pipeline {
     this.#pass(incoming);
   }
 
-  *#acceptInSteps(incoming: SourceMessage, results: readonly string[]): Generator<void, void> {
+  *#acceptInSteps(
+    incoming: SourceMessage,
+    results: readonly string[],
+    parse: Parse,
+  ): Generator<void, void> {
     incoming.texts = results;
     for (const result of results) {
-      if (!this.#accept(incoming, result, parseTransformOutput)) break;
+      if (!this.#accept(incoming, result, parse)) break;
       yield;
     }
     this.#pass(incoming);

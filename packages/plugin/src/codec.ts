@@ -36,10 +36,10 @@ export interface CodecContext {
 export interface Codec {
   /**
    * Makes JSON text, or names what `load` must get first. Numbers that a double cannot hold are
-   * strings.
+   * strings. Several texts are several events; a function gets them as one array.
    * @throws `UndecodableError` if the bytes are not in the format
    */
-  decode(input: CodecInput): string | Missing;
+  decode(input: CodecInput): string | readonly string[] | Missing;
 
   /**
    * Gets what `decode` named, and keeps it for later messages. Its connections are limited to

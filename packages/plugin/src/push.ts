@@ -14,7 +14,7 @@ import type { CheckContext, Message, PluginLog } from './source.js';
  * 5. Core decodes, transforms and commits the messages as those of any source, and only then sends
  *   the answer. If that fails, it answers with 503, and the sender should repeat the request: only
  *   with an `idempotencyKey` is a message then accepted once.
- * 6. A request with GET or HEAD has no body to sign, so `verify` is called only for a credential, and
+ * 6. A request with GET, HEAD or OPTIONS has no body to sign, so `verify` is called only for a credential, and
  *   `receive` may only answer.
  *
  * Calls are concurrent, and each has ten seconds. One that takes longer, throws, or returns what the
@@ -59,7 +59,7 @@ export interface PushSourcePlugin<
 }
 
 export interface PushRequest {
-  readonly method: 'GET' | 'HEAD' | 'POST';
+  readonly method: 'GET' | 'HEAD' | 'OPTIONS' | 'POST';
   /** As the sender used it, with its query. A path if the gateway does not know its public host. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
@@ -85,7 +85,7 @@ export interface PushReceipt {
   readonly messages?: readonly PushedMessage[] | undefined;
   /**
    * Sent after the commit of the messages. By default, core answers with the outcome. Required
-   * without messages, except for GET and HEAD, which core then refuses with 405.
+   * without messages, except for GET and HEAD, which core then refuses with 405, and for OPTIONS.
    */
   readonly answer?: PushAnswer | undefined;
 }
@@ -96,6 +96,8 @@ export interface PushAnswer {
   /** No other, because an answer could be a page of the gateway's host, with scripts. */
   readonly contentType: 'application/json' | 'text/plain';
   readonly body: string;
+  /** Only names that begin with `webhook-`, for handshakes. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Core gives a message its coordinates, and the time of its arrival. */

@@ -28,6 +28,7 @@ export function check(
     event_type_location: provider?.event_type_location ?? null,
     idempotency_keys: provider?.idempotency_keys ?? [],
     forward_headers: provider?.forward_headers ?? [],
+    format: null,
     custom_response: null,
     ...given,
     verifier,

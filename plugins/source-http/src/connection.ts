@@ -8,6 +8,8 @@ export interface Connection {
   /** The locations of the parts of a request's idempotency key. */
   readonly idempotency_keys: readonly string[];
   readonly forward_headers: readonly string[];
+  /** Requests are CloudEvents, which have their type and idempotency key. */
+  readonly format?: 'cloudevents' | null;
   readonly custom_response: {
     readonly body: string;
     readonly content_type: 'application/json' | 'text/plain';

@@ -1,8 +1,9 @@
 import type { PushContext, PushReceipt, PushRequest, PushSourcePlugin } from '@gateway/plugin';
 import { check } from './check.js';
+import { receiveCloudEvents } from './cloudevents.js';
 import type { Connection } from './connection.js';
 import { handshakeAnswer } from './handshakes.js';
-import { messageOf } from './message.js';
+import { headersOf, messageOf, queryObject } from './message.js';
 import { providerOf } from './providers.js';
 import { credentialOf, whyUnverified } from './verify.js';
 
@@ -29,10 +30,15 @@ async function receive(
   connection: Connection,
   context: PushContext,
 ): Promise<PushReceipt> {
-  const { verifier, custom_response: custom } = connection;
+  const { verifier, custom_response: custom, forward_headers: forwarded } = connection;
   const handshake = handshakeAnswer(verifier, request);
   if (handshake) return { answer: handshake };
-  if (request.method !== 'POST') return {};
   const answer = custom ? { contentType: custom.content_type, body: custom.body } : undefined;
+  if (connection.format === 'cloudevents') {
+    const rest = { headers: headersOf(request, forwarded), query: queryObject(request) };
+    const receipt = receiveCloudEvents(request, rest);
+    return { ...receipt, answer: receipt.answer ?? answer };
+  }
+  if (request.method !== 'POST') return {};
   return { messages: [await messageOf(request, connection, context)], answer };
 }

@@ -11,24 +11,19 @@ const TRACE_HEADERS = ['traceparent', 'tracestate'];
  * message, byte for byte. A body that is not JSON is unchanged and rejected later.
  */
 export async function messageOf(
-  { url, headers: given, headersDistinct, body }: PushRequest,
+  request: PushRequest,
   connection: Omit<Connection, 'verifier' | 'custom_response'>,
   { isTransformed, json: read }: Pick<PushContext, 'isTransformed' | 'json'>,
 ): Promise<PushedMessage> {
+  const { url, headers: given, headersDistinct, body } = request;
   const { event_type: fallback, event_type_location: location } = connection;
   const { forward_headers: forwarded, idempotency_keys: places } = connection;
   const isWrapped = !isTransformed && (fallback !== null || location !== null);
   const json = isWrapped || places.some(isInBody) ? await read() : undefined;
   const located: Located = { headers: headersDistinct, query: queryOf(url), json };
-  const names = [...TRACE_HEADERS, ...forwarded.map((name) => name.toLowerCase())];
-  const headers = Object.fromEntries(
-    names.flatMap((name) => {
-      const value = headerOf(given, name);
-      return typeof value === 'string' ? [[name, value] as const] : [];
-    }),
-  );
+  const headers = headersOf(request, forwarded);
   const idempotencyKey = keyAt(places, located);
-  const query = queryObject(located.query);
+  const query = queryObject(request);
   if (!isWrapped || !json)
     return { headers, body, contentType: given['content-type'], query, idempotencyKey };
   const type = (location === null ? undefined : valueAt(location, located)) ?? fallback;
@@ -36,7 +31,22 @@ export async function messageOf(
   return { headers, body: Buffer.from(`{${member}"data":${json.text}}`), query, idempotencyKey };
 }
 
-function queryObject(query: URLSearchParams): PushedMessage['query'] {
+/** The trace context, and the named headers. */
+export function headersOf(
+  { headers }: Pick<PushRequest, 'headers'>,
+  forwarded: readonly string[],
+): Record<string, string> {
+  const names = [...TRACE_HEADERS, ...forwarded.map((name) => name.toLowerCase())];
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = headerOf(headers, name);
+      return typeof value === 'string' ? [[name, value] as const] : [];
+    }),
+  );
+}
+
+export function queryObject({ url }: Pick<PushRequest, 'url'>): PushedMessage['query'] {
+  const query = queryOf(url);
   return query.size === 0
     ? undefined
     : Object.fromEntries([...query.keys()].map((name) => [name, query.getAll(name).join(', ')]));

@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import avro from '@gateway/codec-avro';
 import jsonSchema from '@gateway/codec-json-schema';
 import protobuf from '@gateway/codec-protobuf';
-import type { Codec, CodecPlugin } from '@gateway/plugin';
+import type { Codec, CodecPlugin, Missing } from '@gateway/plugin';
 import { codecConformance, codecRules } from '@gateway/plugin-conformance';
 import { judged } from '../../conformance/judged.js';
 import { own } from '../../support/services.js';
@@ -33,7 +33,7 @@ const settings = { registry: { url: registry.url, framing: 'confluent' } } as co
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 
 async function decoded(codec: Codec, bytes: Uint8Array, headers = {}): Promise<string> {
-  const made = codec.decode({ bytes, headers, maxLength: 1e6 });
+  const made = codec.decode({ bytes, headers, maxLength: 1e6 }) as string | Missing;
   if (typeof made === 'string') return made;
   await codec.load!(made.missing, { signal: AbortSignal.timeout(10_000) });
   return decoded(codec, bytes, headers);

@@ -306,12 +306,14 @@ export class RunningSource {
   #handle(run: { readonly ended: boolean }): Handle {
     const { pipeline, lags } = this.options;
     const handle = pipeline.handle(() => this.#ingestSource);
-    const { forward_headers: names } = this.record.pub_sub;
+    const { forward_headers: names, codec } = this.record.pub_sub;
     return (message) => {
       if (run.ended) return Promise.resolve('later');
       lags?.read(this.record.id);
       return handle(
-        names ? { ...message, headers: forwardedHeaders(message.headers, names) } : message,
+        names
+          ? { ...message, headers: forwardedHeaders(message.headers, names, codec !== undefined) }
+          : message,
       );
     };
   }

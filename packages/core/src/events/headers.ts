@@ -67,14 +67,20 @@ export function isHeaderValue(value: string): boolean {
 
 const TRACE_HEADERS = ['traceparent', 'tracestate'];
 
-/** The trace context, and the named headers. */
+/** They say what the body is, so a codec needs them. */
+const DESCRIBING = /^(content-type$|ce[-_]|cloudevents[-_:])/i;
+
+/** The trace context, the named headers, and for a codec those that describe the body. */
 export function forwardedHeaders(
   headers: Readonly<Record<string, string>>,
   names: readonly string[],
+  hasCodec = false,
 ): Record<string, string> {
   const wanted = new Set([...TRACE_HEADERS, ...names.map((name) => name.toLowerCase())]);
   return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => wanted.has(name.toLowerCase())),
+    Object.entries(headers).filter(
+      ([name]) => wanted.has(name.toLowerCase()) || (hasCodec && DESCRIBING.test(name)),
+    ),
   );
 }
 

@@ -28,7 +28,7 @@ export interface GuardedCodec {
 
 export interface OpenCodec {
   /** Throws what the codec throws: the message is at fault. */
-  decode(input: CodecInput): string | Missing;
+  decode(input: CodecInput): string | readonly string[] | Missing;
   /** Rejects with an error whose `isUndecodable` is true if the message is at fault. */
   load(name: string): Promise<void>;
 }
@@ -72,6 +72,7 @@ export function guardedCodec(
         decode(input) {
           const made: unknown = codec.decode(input);
           if (typeof made === 'string') return made;
+          if (Array.isArray(made) && made.every((text) => typeof text === 'string')) return made;
           if (isObject(made) && typeof made['missing'] === 'string') {
             if (made['missing'].length <= NAME_MAX) return { missing: made['missing'] };
             throw mistake(`names what it needs with more than ${NAME_MAX} characters`);

@@ -9,6 +9,7 @@ import {
   type PushRequest,
   type PushSourcePlugin,
 } from '@gateway/plugin';
+import { isHeaderValue } from '../events/headers.js';
 import { GatewayError } from '../errors/errors.js';
 import type { sourceGuard } from '../http/ssrf-guard.js';
 import { isObject } from '../json/json-value.js';
@@ -167,11 +168,15 @@ function takenMessages(given: unknown, method: PushRequest['method']): PushedMes
 
 function answerProblem(given: unknown): string | undefined {
   if (!isObject(given)) return `${kindOf(given)} as answer`;
-  const { status = 200, contentType, body } = given;
+  const { status = 200, contentType, body, headers = {} } = given;
   // Others could be pages of this host, with scripts.
   if (contentType !== 'application/json' && contentType !== 'text/plain')
     return 'an answer whose contentType is neither application/json nor text/plain';
   if (typeof body !== 'string') return `an answer whose body is ${kindOf(body)}, not a text`;
+  const isHandshake = ([name, value]: [string, unknown]) =>
+    /^webhook-[\w-]+$/i.test(name) && typeof value === 'string' && isHeaderValue(value);
+  if (!isObject(headers) || !Object.entries(headers).every(isHandshake))
+    return 'an answer with a header whose name does not begin with webhook-';
   const isStatus = Number.isInteger(status) && Number(status) >= 200 && Number(status) < 600;
   return isStatus ? undefined : 'an answer whose status is not from 200 to 599';
 }

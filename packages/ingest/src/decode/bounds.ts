@@ -1,9 +1,15 @@
 import type { Rejection } from '../validate/reject-codes.js';
-import type { Decoded } from './text.js';
+import type { Decoded, DecodedMessage } from './text.js';
 
 /** The text may be longer than the bytes that it was decoded from. */
 export function bounded(decoded: Decoded, maxBytes: number): Decoded {
   return typeof decoded === 'string' ? (sizeProblem(decoded.length, maxBytes) ?? decoded) : decoded;
+}
+
+/** Several texts are bounded together. */
+export function allBounded(texts: readonly string[], maxBytes: number): DecodedMessage {
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  return (length > 0 ? sizeProblem(length, maxBytes) : undefined) ?? texts;
 }
 
 /** Rejects with `empty` or `too_large`. */

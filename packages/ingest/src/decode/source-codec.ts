@@ -5,11 +5,11 @@ import type { OpenCodec } from '@gateway/core/plugins';
 import { backoffMs } from '@gateway/core/process';
 import type { CodecInput, Message, Missing, PluginError } from '@gateway/plugin';
 import type { Rejection } from '../validate/reject-codes.js';
-import { bounded, sizeProblem } from './bounds.js';
-import type { Decoded } from './text.js';
+import { allBounded, bounded, sizeProblem } from './bounds.js';
+import type { DecodedMessage } from './text.js';
 
 /** Undefined if the source stopped first, so that its broker keeps the message. */
-type DecodedInTurn = Decoded | undefined;
+type DecodedInTurn = DecodedMessage | undefined;
 
 /** Runs a part of the work of a message, whose time counts for its project. */
 type Run = <T>(work: () => T) => T;
@@ -60,7 +60,7 @@ export class SourceCodec {
   constructor(private readonly options: SourceCodecOptions) {}
 
   /** Rejects only for a message whose caller waits, if the registry is away. */
-  decode(message: Message, options: DecodeOptions): Decoded | Promise<DecodedInTurn> {
+  decode(message: Message, options: DecodeOptions): DecodedMessage | Promise<DecodedInTurn> {
     const refused = sizeProblem(message.body.byteLength, options.maxBytes);
     if (refused) return refused;
     if (this.#waiting === 0 && this.#codec) {
@@ -105,7 +105,10 @@ export class SourceCodec {
   }
 
   /** Rejects if the registry is away. */
-  async #load(message: Message, { maxBytes, run, isAwaited }: DecodeOptions): Promise<Decoded> {
+  async #load(
+    message: Message,
+    { maxBytes, run, isAwaited }: DecodeOptions,
+  ): Promise<DecodedMessage> {
     if (isAwaited && this.#away && this.#away.untilMs > performance.now()) throw this.#away.error;
     try {
       const codec = (this.#codec ??= await this.options.open());
@@ -141,11 +144,12 @@ export class SourceCodec {
     }
   }
 
-  #try(codec: OpenCodec, { body, headers }: Message, maxLength: number): Decoded | Missing {
+  #try(codec: OpenCodec, { body, headers }: Message, maxLength: number): DecodedMessage | Missing {
     const input: CodecInput = { bytes: body, headers, maxLength };
     try {
       const decoded = codec.decode(input);
-      return typeof decoded === 'string' ? bounded(decoded, maxLength) : decoded;
+      if (typeof decoded === 'string') return bounded(decoded, maxLength);
+      return 'missing' in decoded ? decoded : allBounded(decoded, maxLength);
     } catch (error) {
       return this.#rejection(error as Error);
     }
@@ -161,7 +165,7 @@ export class SourceCodec {
   }
 }
 
-function isMissing(decoded: Decoded | Missing): decoded is Missing {
+function isMissing(decoded: DecodedMessage | Missing): decoded is Missing {
   return typeof decoded === 'object' && 'missing' in decoded;
 }
 

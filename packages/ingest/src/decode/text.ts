@@ -6,6 +6,9 @@ import type { Rejection } from '../validate/reject-codes.js';
  */
 export type Decoded = string | Rejection;
 
+/** A codec may make several texts of a message. */
+export type DecodedMessage = Decoded | readonly string[];
+
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Keeps any byte order mark. */

@@ -12,6 +12,7 @@ import {
   DEFAULT_SIGNATURE,
   DEFAULT_STRATEGY,
   ENDPOINT_FORMATS,
+  isServiceFormat,
   SIGNATURE_SCHEMES,
   type ActiveSubscription,
   type CircuitBreakerConfig,
@@ -177,7 +178,7 @@ function endpointOf(row: EndpointRecord, { config }: ProjectRecord): Endpoint {
     limit: limitOf(
       count !== null
         ? { count, duration: seconds ?? 1 }
-        : row.format
+        : isServiceFormat(row.format)
           ? ONE_A_SECOND
           : config.ratelimit,
     ),

@@ -60,7 +60,7 @@ const ENVELOPES: readonly Envelope[] = [
   {
     is: given('specversion', 'type', 'id', 'source'),
     what: 'a CloudEvent in JSON',
-    fix: `To deliver its data, ${taken('{ event_type: payload.type, data: payload.data }')}`,
+    fix: 'Give the source of a broker the codec cloudevents, or one of type http the format cloudevents',
   },
   {
     is: (value) => isChange(value) || (isObject(value) && isChange(value['payload'])),

@@ -157,6 +157,15 @@ export function ingestRouter(context: AppContext): Router {
     });
   });
 
+  router.options('/:mask_id', async (ctx) => {
+    const it = await open(ctx);
+    if (it.credential === undefined) await limit({ id: `source:${it.source.id}` });
+    const { answer } = await receive(ctx, it, { bytes: NO_BODY, bodyLimit: 0 });
+    ctx.set('allow', 'POST');
+    if (answer) sendAnswer(ctx, answer);
+    else ctx.status = 204;
+  });
+
   const receiveWhole = receiveBody(context);
   const pace = requirePace(context);
 
@@ -272,7 +281,11 @@ function sendOutcome(
   send(ctx, status, { status: true, message: MESSAGES[outcome], data: { outcome, uid, events } });
 }
 
-function sendAnswer(ctx: RouterContext, { status = 200, contentType, body }: PushAnswer): void {
+function sendAnswer(
+  ctx: RouterContext,
+  { status = 200, contentType, body, headers = {} }: PushAnswer,
+): void {
+  ctx.set(headers);
   ctx.status = status;
   ctx.type = contentType;
   ctx.set('cache-control', 'no-store');

@@ -57,8 +57,19 @@ export type EndpointAuthentication =
   | { readonly type: 'secret_url'; readonly secret_url: { readonly url: string } };
 
 /** Services whose messages the gateway makes of events. */
-export const ENDPOINT_FORMATS = ['slack', 'teams', 'pagerduty', 'opsgenie'] as const;
+export const SERVICE_FORMATS = ['slack', 'teams', 'pagerduty', 'opsgenie'] as const;
+export type ServiceFormat = (typeof SERVICE_FORMATS)[number];
+export type CloudEventsFormat = 'cloudevents' | 'cloudevents_binary';
+export const ENDPOINT_FORMATS = [
+  ...SERVICE_FORMATS,
+  'cloudevents',
+  'cloudevents_binary',
+] as const satisfies readonly (ServiceFormat | CloudEventsFormat)[];
 export type EndpointFormat = (typeof ENDPOINT_FORMATS)[number];
+
+export function isServiceFormat(format: EndpointFormat | null): format is ServiceFormat {
+  return (SERVICE_FORMATS as readonly (string | null)[]).includes(format);
+}
 
 export interface OAuth2ClientCredentials {
   readonly url: string;

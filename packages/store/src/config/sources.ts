@@ -19,6 +19,7 @@ export interface HttpSettings {
   /** Locations of the parts. */
   readonly idempotency_keys: readonly string[];
   readonly forward_headers: readonly string[];
+  readonly format: 'cloudevents' | null;
   readonly custom_response: { readonly body: string; readonly content_type: string } | null;
 }
 

@@ -6,7 +6,7 @@ import type { Told } from '#agent/model/notification-text';
 import { operationalData, operationalType } from '#agent/model/operational-events';
 import { resolveConfig } from '#core/config/config';
 import { newId } from '#core/events/ids';
-import { ENDPOINT_FORMATS, type EndpointFormat } from '#store/config/endpoints';
+import { SERVICE_FORMATS, type ServiceFormat } from '#store/config/endpoints';
 
 const requests = suite('agent/destinations/http/presets');
 
@@ -56,7 +56,7 @@ function deliveryOf(eventType: string, data: string, attempts = 0): InFlightDeli
 }
 
 function requestOf(
-  type: EndpointFormat,
+  type: ServiceFormat,
   notifications: readonly Told[],
   { isEnd = false, attempts = 0 } = {},
 ) {
@@ -67,7 +67,7 @@ function requestOf(
   };
 }
 
-const bodyOf = (type: EndpointFormat, name: string): Body =>
+const bodyOf = (type: ServiceFormat, name: string): Body =>
   requestOf(type, [failing({ name })]).body;
 
 /** Returns the objects below a value. */
@@ -147,7 +147,7 @@ requests('in Opsgenie, a name is shown as typed, in HTML and in text', () => {
 
 requests('line breaks, controls and invisible characters of a name reach no channel', () => {
   const name = 'a\r\nb\u2028c\u202ed\u2066e\u0000f\u00adg\u061ch\ufeffi\u{e0041}j\ud83d';
-  for (const type of ENDPOINT_FORMATS) {
+  for (const type of SERVICE_FORMATS) {
     const text = JSON.stringify(bodyOf(type, name));
     assert.match(visible(text), 'a b cde fghij\ufffd (');
     assert.not.match(text, /\\r|\\u|\u2028|\u202e|\u2066|\u00ad|\u061c|\ufeff|\u{e0041}/u);
@@ -235,7 +235,7 @@ requests('other events, and data of another form, are shown as they are', () => 
     ['gateway.endpoint.failing', 'null'],
   ] as const;
   for (const [eventType, data] of texts)
-    for (const format of ENDPOINT_FORMATS) {
+    for (const format of SERVICE_FORMATS) {
       const { body } = presetRequest(format, deliveryOf(eventType, data), TARGET, CONFIG);
       const shown = JSON.stringify(body);
       assert.match(visible(shown), eventType);
@@ -262,7 +262,7 @@ requests('one notification fits the limits of each service, however long its val
     url: long,
     facts: { error: long },
   });
-  const size = (type: EndpointFormat) =>
+  const size = (type: ServiceFormat) =>
     Buffer.byteLength(JSON.stringify(requestOf(type, [one]).body));
   assert.ok(size('teams') < 28_000);
   assert.ok(size('slack') < 100_000);

@@ -1,13 +1,15 @@
 import { hash } from 'node:crypto';
 import type { Open } from '@gateway/core/crypto';
 import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
-import type {
-  EndpointAuthentication,
-  SignatureScheme,
-  StoredClientCertificate,
+import {
+  isServiceFormat,
+  type EndpointAuthentication,
+  type SignatureScheme,
+  type StoredClientCertificate,
 } from '@gateway/store/config';
 import type { Attempt, InFlightDelivery } from '../../model/delivery.js';
 import type { TextConfig } from '../../model/notification-text.js';
+import { asCloudEvent } from './cloudevents.js';
 import { messageSignature } from './message-signature.js';
 import { presetRequest } from './presets/presets.js';
 import type { EndpointRequest } from './sender.js';
@@ -71,7 +73,7 @@ export class RequestBuilder {
    */
   build(
     endpoint: Endpoint,
-    delivery: InFlightDelivery,
+    given: InFlightDelivery,
     nowMs: number,
     trace?: Pick<NonNullable<Attempt['trace']>, 'traceparent' | 'tracestate'>,
     token?: string | null,
@@ -79,8 +81,10 @@ export class RequestBuilder {
     const opened = this.#openedOf(endpoint);
     const { keys, names, schemes } = opened;
     const { format } = endpoint;
-    const made = format && presetRequest(format, delivery, opened, this.options.texts);
-    const { url = opened.url, headers: authentication = opened.authentication } = made ?? {};
+    const isService = isServiceFormat(format);
+    const delivery = format && !isService ? asCloudEvent(given, format) : given;
+    const made = isService && presetRequest(format, delivery, opened, this.options.texts);
+    const { url = opened.url, headers: authentication = opened.authentication } = made || {};
     const body = made ? Buffer.from(JSON.stringify(made.body)) : delivery.body;
     const live = keys.filter(({ expiresAtMs }) => expiresAtMs > nowMs);
     const newest = live[0];

@@ -32,6 +32,7 @@ export function HttpForm({
     name: source?.name ?? '',
     keepMessages: source?.keep_messages ?? false,
     verifier: source?.verifier ?? UNVERIFIED,
+    format: source?.format ?? '',
     type: source?.event_type ?? '',
     place: source?.event_type_location ?? '',
     keys: (source?.idempotency_keys ?? []).join('\n'),
@@ -40,7 +41,8 @@ export function HttpForm({
     answerType: source?.custom_response?.content_type ?? 'application/json',
   };
   const form = useForm(initial, async (values) => {
-    const { name, keepMessages, verifier, type, place, keys, headers, answer, answerType } = values;
+    const { name, keepMessages, verifier, format, type, place, keys, headers, answer, answerType } =
+      values;
     const whenGiven = (field: string, text: string, value: unknown, empty: unknown) =>
       text !== '' ? { [field]: value } : source ? { [field]: empty } : {};
     const response = { body: answer, content_type: answerType };
@@ -48,6 +50,7 @@ export function HttpForm({
       name,
       keep_messages: keepMessages,
       verifier,
+      ...whenGiven('format', format, format, null),
       ...whenGiven('event_type', type, type, null),
       ...whenGiven('event_type_location', place, place, null),
       ...whenGiven('idempotency_keys', keys, linesOf(keys), []),
@@ -77,6 +80,14 @@ export function HttpForm({
         stored={source?.verifier ?? undefined}
         onChange={set('verifier')}
         error={error}
+      />
+      <Select
+        label="Format"
+        {...text('format')}
+        options={[
+          ['', 'Any'],
+          ['cloudevents', 'CloudEvents'],
+        ]}
       />
       <TextField
         label="Event type location"

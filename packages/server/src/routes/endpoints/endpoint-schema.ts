@@ -137,7 +137,7 @@ const others = {
   format: nullable({
     ...oneOf(ENDPOINT_FORMATS),
     description:
-      'Service whose messages are made of events, at most one per second unless `rate_limit` is set. Subscribe the endpoint to `gateway.*` for operational events.',
+      '`cloudevents` sends CloudEvents 1.0 in structured mode, `cloudevents_binary` in binary mode. The others are services whose messages are made of events, at most one per second unless `rate_limit` is set; subscribe the endpoint to `gateway.*` for operational events.',
     'x-unset': 'data of the event',
     ...OF_PROJECT,
   }),

@@ -17,7 +17,7 @@ export const CodecSchema = Type.Object(
     type: Type.String({
       minLength: 1,
       maxLength: 100,
-      description: 'The codec: avro, protobuf, json-schema, or one of a third party.',
+      description: 'The codec: avro, protobuf, json-schema, cloudevents, or one of a third party.',
     }),
   },
   {

@@ -106,7 +106,8 @@ function verifierType(connection: unknown): unknown {
 /** The fields of a source of the plugin `http`, null for other sources. */
 export function httpViewOf(row: SourceRow, { plugins }: Pick<ProjectCall, 'plugins'>): object {
   const { connectionSchema: schema = {} } = plugins.pushSources.get(HTTP) ?? {};
+  const none = Object.fromEntries(HTTP_NAMES.map((name) => [name, null]));
   return row.http && !namedConnection(row)
-    ? maskConnection({ ...row.http }, schema)
-    : Object.fromEntries(HTTP_NAMES.map((name) => [name, null]));
+    ? { ...none, ...maskConnection({ ...row.http }, schema) }
+    : none;
 }

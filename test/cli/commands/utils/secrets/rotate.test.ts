@@ -187,7 +187,7 @@ rotate(
       mask_id: 'm',
       http: {
         verifier: { type: 'github', secret: sealed('hub', ['sources', hooksId, 'secret']) },
-        ...{ event_type: null, event_type_location: null, custom_response: null },
+        ...{ event_type: null, format: null, event_type_location: null, custom_response: null },
         ...{ idempotency_keys: [], forward_headers: [] },
       },
       body_function: null,

@@ -1,4 +1,4 @@
-import type { EndpointFormat } from '@gateway/store/config';
+import type { ServiceFormat } from '@gateway/store/config';
 import type { InFlightDelivery } from '../../../model/delivery.js';
 import type { TextConfig } from '../../../model/notification-text.js';
 import { opsgenie, pagerduty } from './alerts.js';
@@ -6,7 +6,7 @@ import { messageOf, type Preset, type PresetRequest, type PresetTarget } from '.
 import { slack } from './slack.js';
 import { teams } from './teams.js';
 
-const PRESETS: Readonly<Record<EndpointFormat, Preset>> = { slack, teams, pagerduty, opsgenie };
+const PRESETS: Readonly<Record<ServiceFormat, Preset>> = { slack, teams, pagerduty, opsgenie };
 
 /** The characters of a name, URL or error. PagerDuty takes 1,024, and Opsgenie 8,000 in all. */
 const VALUE_MAX = 500;
@@ -18,7 +18,7 @@ const VALUE_MIN = 40;
  * texts are cut; after each attempt shorter, because the service may count in another way.
  */
 export function presetRequest(
-  format: EndpointFormat,
+  format: ServiceFormat,
   delivery: InFlightDelivery,
   target: PresetTarget,
   config: TextConfig,

@@ -1,0 +1,3 @@
+export { headerValue, textOfHeader } from './header-value.js';
+export { rawMembers } from './json-members.js';
+export { type CloudEventInput, type CloudEvents, readCloudEvents } from './read.js';
