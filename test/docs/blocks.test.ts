@@ -224,6 +224,7 @@ docs('the functions of docs/guides/transform.md do what the page says', async ()
       ['paid;o-7', /^\{"event_type":"paid","data":\{"id":"o-7"\}\}$/],
       [broken, /expected kind;id/],
     ],
+    [['{"n":1}', /"event_type":"order.paid","owner_id":"o-1","data":\{"n":1,"offset":7\}/]],
     [
       [Buffer.from('paid;Müller', 'latin1'), /"data":\{"name":"Müller"\}/],
       [broken, /expected kind;name/],
@@ -235,10 +236,11 @@ docs('the functions of docs/guides/transform.md do what the page says', async ()
   );
   assert.is(functions.length, calls.length);
   const sandbox = new Sandbox({ processes: 1 });
+  const message = '{"key":"o-1","offset":7,"headers":{"x-type":"order.paid"}}';
   try {
     for (const [at, { text }] of functions.entries())
       for (const [sample, result] of calls[at] ?? []) {
-        const [made] = await sandbox.run({ key: text, text }, [sample]);
+        const [made] = await sandbox.run({ key: text, text }, [sample], undefined, [message]);
         assert.match(textOf(made!), result);
       }
   } finally {

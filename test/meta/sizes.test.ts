@@ -11,8 +11,8 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 415,
-  'packages/cli': 296,
+  'packages/agent': 416,
+  'packages/cli': 297,
   'packages/client': 26,
   // The token buckets of all packages are here.
   // It guards push sources, as it guards the other plugins.
@@ -20,14 +20,14 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/dashboard': 568,
   'packages/docs': 1,
   // Has all that agents, servers and commands share of their stores: samples, pools, health, usage.
-  'packages/ingest': 200,
+  'packages/ingest': 202,
   // Declares push sources.
   'packages/plugin': 79,
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
-  'packages/server': 583,
+  'packages/server': 584,
   // Limits that count in KV, or in memory while it is away, have come from agent and server.
-  'packages/store': 627,
+  'packages/store': 628,
   'plugins/codec-avro': 17,
   'plugins/codec-cloudevents': 1,
   'plugins/codec-json-schema': 1,

@@ -195,6 +195,7 @@ export class Pipeline {
         if (incoming.prepared) incoming.called = called;
         return this.#transformed(incoming, given, transformed);
       },
+      incoming,
     );
   }
 

@@ -3,9 +3,16 @@
 // in each claim, and partitions and retention of its own. The agent caches versions of functions
 // and reads their texts when needed, because all texts of a project can exceed its configuration.
 import { createHash } from 'node:crypto';
+import { messageArgument } from '@gateway/core/events';
 import { readFunction } from '@gateway/store/config';
 import { DISCARD_REASONS } from '@gateway/store/deliveries';
-import type { Sandbox, TransformFunction, TransformResult } from '@gateway/sandbox';
+import { findMessageOfEvent } from '@gateway/store/events';
+import {
+  type Sandbox,
+  takesMessage,
+  type TransformFunction,
+  type TransformResult,
+} from '@gateway/sandbox';
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlightDelivery } from '../model/delivery.js';
 import { isOverrun } from '@gateway/ingest/transform/overruns';
@@ -22,12 +29,13 @@ type FunctionOutcome =
 
 interface SubscriptionFunctionsOptions extends Pick<
   AgentContext,
-  'configCache' | 'database' | 'log'
+  'configCache' | 'database' | 'log' | 'shard'
 > {
   readonly sandbox: Pick<Sandbox, 'run' | 'cancel'>;
 }
 
 interface NamedFunction extends TransformFunction {
+  readonly takesMessage: boolean;
   readonly subscription: string;
 }
 
@@ -82,17 +90,32 @@ export class SubscriptionFunctions {
     for (const key of this.#running.keys()) this.options.sandbox.cancel(key);
   }
 
-  async #call(fn: NamedFunction, { body }: InFlightDelivery): Promise<TransformResult> {
+  async #call(fn: NamedFunction, delivery: InFlightDelivery): Promise<TransformResult> {
     const { key } = fn;
+    const messages = fn.takesMessage ? [await this.#argument(delivery)] : undefined;
+    if (this.#stopped) throw new Error('stopped');
     this.#running.set(key, (this.#running.get(key) ?? 0) + 1);
     try {
-      const [result] = await this.options.sandbox.run(fn, [body.toString()]);
+      const [result] = await this.options.sandbox.run(
+        fn,
+        [delivery.body.toString()],
+        undefined,
+        messages,
+      );
       return result!;
     } finally {
       const left = this.#running.get(key)! - 1;
       if (left > 0) this.#running.set(key, left);
       else this.#running.delete(key);
     }
+  }
+
+  /** Deliveries do not have it in memory: it is read for the functions that take it. */
+  async #argument({ projectId, eventId }: InFlightDelivery): Promise<string> {
+    const { pool } = this.options.shard.database;
+    const found = await findMessageOfEvent(pool, projectId, eventId);
+    const headers = JSON.parse(found?.headers ?? '{}') as Record<string, string>;
+    return messageArgument(found?.message ?? undefined, headers);
   }
 
   #outcome({ key, subscription }: NamedFunction, result: TransformResult): FunctionOutcome {
@@ -146,6 +169,7 @@ export class SubscriptionFunctions {
     return {
       key: `${id}:${digest}`,
       text,
+      takesMessage: takesMessage(text),
       project: projectId,
       subscription: `${JSON.stringify(name)} (${id})`,
     };

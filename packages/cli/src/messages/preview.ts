@@ -18,6 +18,7 @@ export interface FunctionPreview extends FunctionTestResult {
 interface GivenSample {
   readonly body: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
+  readonly message: { readonly key: Uint8Array };
 }
 
 /** Runs in this process, without a database. */

@@ -9,7 +9,13 @@ export {
   forwardedHeaders,
   travellingHeaders,
 } from './headers.js';
-export { type WholeMessage, messageOf, partsOfStored, storedMessage } from './message.js';
+export {
+  type WholeMessage,
+  messageArgument,
+  messageOf,
+  partsOfStored,
+  storedMessage,
+} from './message.js';
 export { isOperational, OPERATIONAL_TYPES, type OperationalType } from './operational.js';
 export { EXPONENT, type EventSearch, parseSearch, spellingsOf } from './search.js';
 export {

@@ -82,6 +82,21 @@ export function messageOf({
   };
 }
 
+/** JSON of the second argument of a function. Headers are those that its source passes on. */
+export function messageArgument(
+  message: WholeMessage | undefined,
+  headers: Readonly<Record<string, string>>,
+): string {
+  return JSON.stringify({ ...message, headers: lowerCased(headers) });
+}
+
+/** Inherits nothing, so a header with the name `__proto__` is one like any other. */
+function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const lower = Object.create(null) as Record<string, string>;
+  for (const name in headers) lower[name.toLowerCase()] = headers[name]!;
+  return lower;
+}
+
 /** The parts of a message from which `storedMessage` made the text. */
 export function partsOfStored(
   text: string | null | undefined,

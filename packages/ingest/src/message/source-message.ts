@@ -2,7 +2,9 @@ import {
   clampTime,
   eventId,
   isPossibleTime,
+  messageArgument,
   messageDigest,
+  messageOf,
   storedMessage,
   travellingHeaders,
 } from '@gateway/core/events';
@@ -176,6 +178,19 @@ export class SourceMessage extends ReadyMessage {
     );
     if (this.quarantined) this.quarantined = { ...this.quarantined, id: idOf(0) };
     if (this.kept) this.kept = { ...this.kept, id: idOf(0) };
+  }
+
+  /** For a function that takes the message. */
+  get argument(): string {
+    const { source, message, occurredAtMs } = this;
+    const { coordinates, headers } = message;
+    const whole = messageOf({
+      sourceId: source.id,
+      coordinates,
+      occurredAtMs,
+      message: this.#stored,
+    });
+    return messageArgument(whole, headers);
   }
 
   get #stored(): string | null {

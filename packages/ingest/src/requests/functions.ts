@@ -103,13 +103,20 @@ export function openFunctions({
      * As before an attempt.
      *
      * @param data the event data, as JSON text
+     * @param message JSON, as `messageArgument` makes it
      */
     async transform(
       text: string,
-      { data, projectId }: { readonly data: string; readonly projectId: string },
+      {
+        data,
+        projectId,
+        message,
+      }: { readonly data: string; readonly projectId: string; readonly message?: string },
     ): Promise<TransformedSample> {
       const key = `${projectId}:${hash('sha256', text, 'base64url')}`;
-      const [result] = await sandbox.run({ key, text, project: projectId }, [data]);
+      const messages = message === undefined ? undefined : [message];
+      const fn = { key, text, project: projectId };
+      const [result] = await sandbox.run(fn, [data], undefined, messages);
       const made = transformedData(result!);
       const refusal =
         made.kind === 'failed' ? { code: `transform_${made.code}`, reason: made.reason } : null;

@@ -1,4 +1,4 @@
-import { contentTypeOf } from '@gateway/plugin';
+import { contentTypeOf, type Message } from '@gateway/plugin';
 import type { TransformResult } from '@gateway/sandbox';
 import type { NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
@@ -27,6 +27,8 @@ export interface Preview {
 export interface SampleMessage {
   readonly body: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Beside body and headers, for a function that takes the message. */
+  readonly message?: Partial<Omit<Message, 'body' | 'headers' | 'contentType'>>;
   /** All functions of a project share a part of the sandbox. */
   readonly projectId?: string;
   /** By default, the content type says how the body is decoded. */
@@ -40,13 +42,20 @@ export interface SampleMessage {
  */
 export async function preview(
   bodyFunction: string | null,
-  { body, headers = {}, projectId = '', codec }: SampleMessage,
+  { body, headers = {}, message, projectId = '', codec }: SampleMessage,
   prepare: Prepare,
   codecOf?: CodecOf,
 ): Promise<Preview> {
   const { events, quarantined, texts, called } = await prepare(
     { projectId, id: projectId, bodyFunction, codec: codec && codecOf?.(codec) },
-    { coordinates: '', timestamp: Date.now(), body, headers, contentType: contentTypeOf(headers) },
+    {
+      coordinates: '',
+      timestamp: Date.now(),
+      ...message,
+      body,
+      headers,
+      contentType: contentTypeOf(headers),
+    },
   );
   const call = callOf(called);
   const isRefused = bodyFunction === null && quarantined;

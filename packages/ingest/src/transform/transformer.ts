@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
-import type { Payload, Sandbox, TransformResult } from '@gateway/sandbox';
+import { type Payload, type Sandbox, takesMessage, type TransformResult } from '@gateway/sandbox';
 import type { IngestMeasure } from '../message/telemetry.js';
 import type { IngestSource } from '../message/ingest-source.js';
 import type { Rejection } from '../validate/reject-codes.js';
@@ -30,8 +30,15 @@ export type Transformed =
  */
 type OnTransformed = (transformed: Transformed, called?: TransformResult) => Promise<void> | void;
 
+/** A message whose function may take it. */
+export interface Argument {
+  /** JSON of its second argument. */
+  readonly argument: string;
+}
+
 interface FunctionCall {
   readonly payload: Payload;
+  readonly message: Argument | undefined;
   readonly done: OnTransformed;
   isDecided: boolean;
 }
@@ -40,6 +47,7 @@ interface CallQueue {
   readonly key: string;
   readonly source: IngestSource;
   readonly text: string;
+  readonly takesMessage: boolean;
   readonly stage: Stage<FunctionCall>;
   /** For the next call, estimated from recent outputs. */
   outputBytes: number;
@@ -111,8 +119,17 @@ export class Transformer {
       if (queue.source === before) this.#end(queue, { kind: 'changed', source: after });
   }
 
-  /** @param payload the text, or the bytes if not UTF-8 */
-  push(source: IngestSource, functionText: string, payload: Payload, done: OnTransformed): void {
+  /**
+   * @param payload the text, or the bytes if not UTF-8
+   * @param message its argument is read only if the function takes one
+   */
+  push(
+    source: IngestSource,
+    functionText: string,
+    payload: Payload,
+    done: OnTransformed,
+    message?: Argument,
+  ): void {
     if (this.#stopped || this.#abandoned.has(source)) return void done(STOPPED);
     const changed = this.#changed.get(source);
     if (changed) return void done({ kind: 'changed', source: changed });
@@ -123,7 +140,7 @@ export class Transformer {
         (key = `${source.id}:${createHash('sha256').update(functionText).digest('base64url')}`),
       );
     const queue = this.#queues.get(key) ?? this.#open(key, source, functionText);
-    queue.stage.push({ payload, done, isDecided: false });
+    queue.stage.push({ payload, message, done, isDecided: false });
   }
 
   #open(key: string, source: IngestSource, text: string): CallQueue {
@@ -157,6 +174,7 @@ export class Transformer {
       key,
       source,
       text,
+      takesMessage: takesMessage(text),
       stage,
       outputBytes: FIRST_OUTPUT_BYTES,
       ended: undefined,
@@ -198,8 +216,11 @@ export class Transformer {
     try {
       const payloads = calls.map((call) => call.payload);
       const fn = { key, text, project: source.projectId };
-      const results = await sandbox.run(fn, payloads, (index, result) =>
-        decide(calls[index]!, result),
+      const results = await sandbox.run(
+        fn,
+        payloads,
+        (index, result) => decide(calls[index]!, result),
+        queue.takesMessage ? calls.map(({ message }) => message?.argument ?? '{}') : undefined,
       );
       for (const [index, result] of results.entries()) decide(calls[index]!, result);
       measure?.transformed(source, calls.length, startedAtMs);

@@ -6,7 +6,7 @@ import { fixForAbsent } from './guest-globals.js';
 import { MAX_ITEMS, type Payload } from '../protocol/protocol.js';
 import { refuse, type Refusal } from '../protocol/result.js';
 
-type Transform = (payload: unknown, message: { readonly bytes: Uint8Array }) => unknown;
+type Transform = (payload: unknown, message: object) => unknown;
 
 // The global is removed before functions run.
 const Bytes = Uint8Array;
@@ -21,11 +21,16 @@ export type Returned =
  * All of the function's code, including getters, traps and `toJSON`, runs during this call; only
  * promise callbacks run later. Never throws.
  */
-export function call(instantiate: Instantiate, payload: Payload, maxOutputBytes: number): Returned {
+export function call(
+  instantiate: Instantiate,
+  payload: Payload,
+  maxOutputBytes: number,
+  message?: string,
+): Returned {
   const transform = findTransform(instantiate);
   if (typeof transform !== 'function') return transform;
   try {
-    return read(transform(valueOf(payload), bytesOf(payload)), maxOutputBytes);
+    return read(transform(valueOf(payload), argumentOf(payload, message)), maxOutputBytes);
   } catch (error) {
     return refuseThrown('The function threw', error);
   }
@@ -47,13 +52,12 @@ function valueOf(payload: Payload): unknown {
  * The second argument of a function. Its bytes are copied on first access, because a Buffer shares
  * its memory with other Buffers.
  */
-function bytesOf(payload: Payload): { readonly bytes: Uint8Array } {
+function argumentOf(payload: Payload, message = '{}'): object {
   let bytes: Uint8Array | undefined;
-  return {
-    get bytes() {
-      return (bytes ??= new Bytes(typeof payload === 'string' ? Buffer.from(payload) : payload));
-    },
-  };
+  return Object.defineProperty(JSON.parse(message) as object, 'bytes', {
+    get: () => (bytes ??= new Bytes(typeof payload === 'string' ? Buffer.from(payload) : payload)),
+    configurable: true,
+  });
 }
 
 /** Runs the top level of the function's text. */

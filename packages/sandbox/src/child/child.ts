@@ -111,7 +111,7 @@ async function work(chunk: Chunk): Promise<void> {
     compiled ??= compile(chunk.key, chunk.text);
     const outcome =
       typeof compiled === 'function'
-        ? call(compiled, chunk.payloads[index]!, maxOutputBytes)
+        ? call(compiled, chunk.payloads[index]!, maxOutputBytes, chunk.messages?.[index])
         : compiled;
     // Resumes once no callback is pending.
     if (ownTurn) await setImmediate();

@@ -4,6 +4,8 @@ import type { TransformResult } from '../protocol/result.js';
 export interface QueuedCall {
   text: string;
   payload: Payload;
+  /** JSON; undefined unless the function takes it. */
+  message?: string | undefined;
   /** Processes that died for an unknown reason during this call. */
   deaths: number;
   settle(result: TransformResult): void;
@@ -301,14 +303,18 @@ function cut(queue: FunctionQueue, most: number): QueuedCall[] {
   // A call during which a process died for an unknown reason runs alone, to show whether it is the
   // cause.
   if (first.deaths === 0) {
-    let chars = first.payload.length;
+    let chars = charsOf(first);
     while (count < most) {
       const next = waiting[count];
       if (next === undefined || next.deaths > 0 || next.text !== first.text) break;
-      chars += next.payload.length;
+      chars += charsOf(next);
       if (chars > MAX_CHARS) break;
       count += 1;
     }
   }
   return waiting.splice(0, count);
+}
+
+function charsOf({ payload, message }: QueuedCall): number {
+  return payload.length + (message === undefined ? 0 : message.length);
 }

@@ -98,11 +98,14 @@ export class Sandbox {
    * Returns results in order. `onResult` receives each result immediately and must not throw.
    * Rejects only with a `SandboxError`. Payloads without a result may then be run again; `onResult`
    * still receives the results of calls that continued.
+   *
+   * @param messages the second arguments, as JSON, for a function that takes one (`takesMessage`)
    */
   run(
     fn: TransformFunction,
     payloads: readonly Payload[],
     onResult?: OnResult,
+    messages?: readonly string[],
   ): Promise<TransformResult[]> {
     if (payloads.length === 0) return Promise.resolve([]);
     if (this.#closed) return Promise.reject(closedError());
@@ -122,7 +125,8 @@ export class Sandbox {
           onResult?.(index, result);
           if (missing === 0) resolve(results);
         };
-        return { text: fn.text, payload, deaths: 0, settle, fail };
+        const message = messages?.[index];
+        return { text: fn.text, payload, message, deaths: 0, settle, fail };
       });
       this.#queues.add(fn.key, calls, fn.project);
       this.#dispatch();
@@ -280,7 +284,12 @@ export class Sandbox {
       cancelled: false,
     };
     const payloads = calls.map((call) => call.payload);
-    slot.process.send({ id: this.#lastChunk, key, text: calls[0]!.text, payloads }, apart);
+    const { text, message } = calls[0]!;
+    const messages = message === undefined ? undefined : calls.map((call) => call.message ?? '{}');
+    slot.process.send(
+      { id: this.#lastChunk, key, text, payloads, ...(messages && { messages }) },
+      apart,
+    );
   }
 
   /**

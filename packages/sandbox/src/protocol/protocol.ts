@@ -47,6 +47,8 @@ export interface Chunk {
   key: string;
   text: string;
   payloads: readonly Payload[];
+  /** JSON of the second argument of each call, if the function has one. */
+  messages?: readonly string[];
 }
 
 /** In the order of the chunk's calls, starting with the call at index `first`. */

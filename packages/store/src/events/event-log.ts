@@ -153,6 +153,22 @@ export function messageOfRow(
   return messageOf({ sourceId, coordinates, occurredAtMs: timeOfId(id), message }) ?? null;
 }
 
+/** Undefined if the event is not there. */
+export async function findMessageOfEvent(
+  pool: Pool,
+  projectId: string,
+  id: string,
+): Promise<{ readonly message: WholeMessage | null; readonly headers: string } | undefined> {
+  const { rows } = await pool.query<
+    Pick<EventRow, 'id' | 'source_id' | 'coordinates' | 'message' | 'headers'>
+  >({
+    name: 'find-message-of-event',
+    text: `select e.id, e.source_id, e.coordinates, e.message, e.headers from events e where e.project_id = $1 and e.id = $2 and e.occurred_at = $3`,
+    values: [projectId, id, new Date(timeOfId(id))],
+  });
+  return rows[0] && { message: messageOfRow(rows[0]), headers: rows[0].headers };
+}
+
 export interface WholeEvent extends EventRow {
   readonly data: string;
 }

@@ -139,6 +139,7 @@ testing(
         code: 'transform_threw',
         reason: 'x',
         headers: '{"x-shop":"7"}',
+        message: '{"key":"o-3"}',
         raw: Buffer.from('{"id":"o-3","status":"paid"}'),
       },
     ]);
@@ -149,6 +150,21 @@ testing(
       (await test({ quarantine_id: id, function: bytes })).body.data.results[0].payload.event_type,
       '28',
     );
+    const whole =
+      'function transform(payload, { bytes, timestamp, ...message }) { return { event_type: "a", data: message }; }';
+    const messageOf = async (body: object) =>
+      (await test({ function: whole, ...body })).body.data.results[0].payload.data;
+    assert.equal(await messageOf({ quarantine_id: id }), {
+      key: 'o-3',
+      topic: 'orders',
+      partition: 0,
+      offset: 7,
+      headers: { 'x-shop': '7' },
+    });
+    assert.equal(await messageOf({ payload: {}, key: 'k', headers: { 'X-A': '1' } }), {
+      key: 'k',
+      headers: { 'x-a': '1' },
+    });
     const other = await makeProject(api, { name: 'other' });
     assert.is((await test({ quarantine_id: id, function: bytes }, other.path)).status, 404);
     assert.is((await test({ source_id: sourceId, payload: {} }, other.path)).status, 404);

@@ -59,6 +59,18 @@ testing('the stored function runs on the data of an event', async () => {
     assert.is((await test(wrong)).status, 404);
 });
 
+testing('a function that takes the message gets that of the event', async () => {
+  const [id] = await makeEvents(api.db, project.id, [{ atMs: Date.now(), sourceId: newId() }]);
+  const fn =
+    'function transform(payload, { key, topic, offset, headers }) { return { key, topic, offset, headers }; }';
+  assert.equal((await test({ function: fn, event_id: id })).body.data.payload, {
+    key: null,
+    topic: 'topic',
+    offset: 0,
+    headers: { 'x-a': 'b' },
+  });
+});
+
 testing('what is not sent is told apart: null, and failures with their line', async () => {
   const run = async (fn: string) => (await test({ function: fn, payload: {} })).body.data;
   const dropped = await run('const transform = () => null;');

@@ -40,6 +40,7 @@ export default command({
       '<name: value>',
       'Header of the message, for subscriptions that filter by headers. May be repeated.',
     ),
+    key: valueFlag('<text>', 'Key of the message, for functions that read message.key.'),
     watch: switchFlag('Run again whenever one of the files changes, until Ctrl-C.'),
     ...jsonOrText,
   },
@@ -47,7 +48,7 @@ export default command({
     file: optionalArgument('File with the function; `function transform(payload) { … }`.'),
   },
   async run({ args: { file }, flags, api, config, exit, note, show }) {
-    const { sample, 'source-id': sourceId, 'project-id': projectId, watch } = flags;
+    const { sample, 'source-id': sourceId, 'project-id': projectId, key, watch } = flags;
     if ((file === undefined) === (sourceId === undefined))
       throw wrongUse(
         file === undefined
@@ -69,7 +70,12 @@ export default command({
 
     /** Without a project or source, runs in this process and without a database. */
     const preview = async (body: Buffer) => {
-      const given = { headers, raw: body.toString('base64'), raw_encoding: 'base64' } as const;
+      const given = {
+        headers,
+        ...(key !== undefined && { key }),
+        raw: body.toString('base64'),
+        raw_encoding: 'base64',
+      } as const;
       if (file === undefined)
         return api(async (all) => {
           const { found, api: of } = await findIn(all, flags, (it) => it.sources.get(sourceId!));
@@ -79,7 +85,7 @@ export default command({
         });
       const text = (await readInput('the function', file)).toString('utf8');
       const result = await (projectId === undefined
-        ? previewHere(text, { body, headers }, config())
+        ? previewHere(text, { body, headers, message: { key: Buffer.from(key ?? '') } }, config())
         : api((all) => all.project(projectId).sources.testFunction({ ...given, function: text })));
       return { name: basename(file), text, result };
     };

@@ -1,6 +1,7 @@
+import { partsOfStored, timeOfId } from '@gateway/core/events';
 import { sentenceOf } from '@gateway/core/routing';
 import { functionText } from '@gateway/ingest/message/ingest-source';
-import type { Preview } from '@gateway/ingest/requests/preview';
+import type { Preview, SampleMessage } from '@gateway/ingest/requests/preview';
 import { findSource, readRouting } from '@gateway/store/config';
 import type { NewEvent } from '@gateway/store/events';
 import {
@@ -25,7 +26,7 @@ import {
 } from '../../api/vocabulary.js';
 import { explainRoute, subscriptionRecord } from '../../explain/explain-route.js';
 import { requireQuarantined } from '../quarantine.js';
-import { requireMessage } from '../events/events.js';
+import { requireEvent, requireMessage } from '../events/events.js';
 import { Mismatch } from '../explain.js';
 import { FunctionText, refusal, refusalView } from '../transform-function.js';
 
@@ -54,6 +55,10 @@ const TestFunction = namedObject(
       'Tests this quarantined message. `raw` overrides its content; without `function`, the function of its source runs.',
     ),
     event_id: described(Id, 'Tests the stored message of this event.'),
+    key: Type.String({
+      maxLength: 16_384,
+      description: 'Key of the message, for functions that read `message.key`.',
+    }),
     headers: Type.Record(string(), Type.String({ maxLength: 8192 }), {
       maxProperties: 100,
       description: 'Headers of the message, for filters.',
@@ -132,6 +137,7 @@ async function sampleOf(call: ProjectCall<Static<typeof TestFunction>>) {
     quarantine_id,
     event_id,
     headers = {},
+    key,
     raw,
     raw_encoding: encoding = 'utf8',
   } = given;
@@ -161,6 +167,7 @@ async function sampleOf(call: ProjectCall<Static<typeof TestFunction>>) {
     text: functionText(bodyFunction),
     body,
     headers: { ...own, ...headers },
+    message: { ...message?.whole, ...(key !== undefined && { key: Buffer.from(key) }) },
     codec: storedCodec ? { sourceId: sourceId!, codec: storedCodec } : undefined,
   };
 }
@@ -173,6 +180,7 @@ async function storedMessage(call: ProjectCall<Static<typeof TestFunction>>) {
       ...message,
       bytes: message.edited_raw ?? message.raw,
       isEdited: message.edited_raw !== null,
+      whole: wholeOf(message),
     };
   }
   if (event_id === undefined) return undefined;
@@ -182,7 +190,20 @@ async function storedMessage(call: ProjectCall<Static<typeof TestFunction>>) {
       'event_id',
       `names an event whose message of ${message.raw_bytes} bytes was too large to keep; give raw`,
     );
-  return { ...message, bytes: message.raw, isEdited: false };
+  const whole = wholeOf(await requireEvent(call, event_id));
+  return { ...message, bytes: message.raw, isEdited: false, whole };
+}
+
+function wholeOf({
+  id,
+  coordinates,
+  message,
+}: {
+  readonly id: string;
+  readonly coordinates: string;
+  readonly message: string | null;
+}): NonNullable<SampleMessage['message']> {
+  return { coordinates, timestamp: timeOfId(id), ...partsOfStored(message) };
 }
 
 function view(

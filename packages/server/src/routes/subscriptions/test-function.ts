@@ -1,4 +1,6 @@
+import { messageArgument } from '@gateway/core/events';
 import { findSubscription } from '@gateway/store/config';
+import { messageOfRow } from '@gateway/store/events';
 import { requireEvent } from '../events/events.js';
 import {
   assertValid,
@@ -27,7 +29,7 @@ const TestFunction = namedObject('SubscriptionFunctionTest', {
     }),
   ),
   event_id: Type.Optional(
-    described(Id, 'Tests the data of this event; an alternative to `payload`.'),
+    described(Id, 'Tests the data and message of this event; an alternative to `payload`.'),
   ),
   type: Type.Optional(oneOf(['body'])),
 });
@@ -56,7 +58,7 @@ export const testFunctionRoutes: readonly Route[] = [
     },
     async (call) => {
       const { functions, limits, project } = call;
-      const [text, data] = [await functionOf(call), await dataOf(call)];
+      const [text, sample] = [await functionOf(call), await sampleOf(call)];
       await limits.functionTests({ id: `functions:${project.id}` });
       const {
         outcome,
@@ -64,7 +66,7 @@ export const testFunctionRoutes: readonly Route[] = [
         data: made,
         logs,
         durationMs,
-      } = await functions.transform(text, { data, projectId: project.id });
+      } = await functions.transform(text, { ...sample, projectId: project.id });
       const payload = made === null ? null : new RawJson(made);
       return {
         message: 'function tested',
@@ -106,7 +108,9 @@ async function functionOf({
   return text!;
 }
 
-async function dataOf(call: TestCall): Promise<string> {
+async function sampleOf(
+  call: TestCall,
+): Promise<{ readonly data: string; readonly message?: string }> {
   const {
     body: { event_id: id },
     raw: payload,
@@ -114,9 +118,14 @@ async function dataOf(call: TestCall): Promise<string> {
   if (id === undefined) {
     if (payload === '')
       assertValid([{ field: 'payload', sentence: 'is missing; give it, or event_id' }]);
-    return payload;
+    return { data: payload };
   }
   if (payload !== '')
     assertValid([{ field: 'payload', sentence: 'cannot be combined with event_id' }]);
-  return (await requireEvent(call, id)).data!;
+  const event = await requireEvent(call, id);
+  const headers = JSON.parse(event.headers) as Record<string, string>;
+  return {
+    data: event.data!,
+    message: messageArgument(messageOfRow(event) ?? undefined, headers),
+  };
 }
