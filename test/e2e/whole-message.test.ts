@@ -15,47 +15,52 @@ const OF_SUBSCRIPTION = `function transform(payload, { key, offset, headers }) {
   return { ...payload, key, offset, type: headers['x-type'] };
 }`;
 
-whole('functions of a topic and of a subscription get its whole message', async () => {
-  const receiver = await endpoint();
-  const gateway = await production({ agents: 1 });
-  const topics = await kafka();
-  try {
-    const { uid } = await subscribed(gateway, receiver.url);
-    const { content } = await gateway.api<{ content: Created[] }>(
-      'GET',
-      `/subscriptions?endpointId=${uid}`,
-    );
-    await gateway.api('PUT', `/subscriptions/${content[0]!.uid}`, {
-      function: OF_SUBSCRIPTION,
-    });
-    const topic = await kafkaSource(gateway, topics, 1, {
-      body_function: OF_SOURCE,
-      forward_headers: ['X-Type'],
-    });
-    const value = '{"n":1}';
-    await topics.produce(topic, [
-      { key: 'o-1', value, headers: { 'X-Type': 'order.paid', authorization: 'secret' } },
-    ]);
-    const [request] = await receiver.received(1);
-    assert.equal(JSON.parse(request!.body.toString()), {
-      n: 1,
-      rest: {
+whole(
+  'a function and a filter of a subscription, and the function of a topic, get the whole message',
+  async () => {
+    const receiver = await endpoint();
+    const gateway = await production({ agents: 1 });
+    const topics = await kafka();
+    try {
+      const { uid } = await subscribed(gateway, receiver.url);
+      const { content } = await gateway.api<{ content: Created[] }>(
+        'GET',
+        `/subscriptions?endpointId=${uid}`,
+      );
+      await gateway.api('PUT', `/subscriptions/${content[0]!.uid}`, {
+        function: OF_SUBSCRIPTION,
+        filter_config: { filter: { message: { key: 'o-1', offset: { $gte: 1 } } } },
+      });
+      const topic = await kafkaSource(gateway, topics, 1, {
+        body_function: OF_SOURCE,
+        forward_headers: ['X-Type'],
+      });
+      const value = '{"n":1}';
+      await topics.produce(topic, [
+        { key: 'o-2', value, headers: { 'X-Type': 'order.paid' } },
+        { key: 'o-1', value, headers: { 'X-Type': 'order.paid', authorization: 'secret' } },
+      ]);
+      const [request] = await receiver.received(1);
+      assert.equal(JSON.parse(request!.body.toString()), {
+        n: 1,
+        rest: {
+          key: 'o-1',
+          topic,
+          partition: 0,
+          offset: 1,
+          headers: { 'x-type': 'order.paid' },
+        },
+        size: value.length,
         key: 'o-1',
-        topic,
-        partition: 0,
-        offset: 0,
-        headers: { 'x-type': 'order.paid' },
-      },
-      size: value.length,
-      key: 'o-1',
-      offset: 0,
-      type: 'order.paid',
-    });
-  } finally {
-    await gateway.close();
-    await receiver.close();
-    await topics.close();
-  }
-});
+        offset: 1,
+        type: 'order.paid',
+      });
+    } finally {
+      await gateway.close();
+      await receiver.close();
+      await topics.close();
+    }
+  },
+);
 
 whole.run();

@@ -3,10 +3,11 @@ import * as assert from 'uvu/assert';
 import { compileFilter } from '#core/events/filter';
 import { needsMatching, routingOutcomes } from '#core/routing/outcomes';
 import { matchesType, type RoutableEvent, route } from '#core/routing/route';
-import type {
-  RoutedEndpoint,
-  RoutedProject,
-  RoutedSubscription,
+import {
+  type RoutedEndpoint,
+  type RoutedProject,
+  routedProject,
+  type RoutedSubscription,
 } from '#core/routing/routed-project';
 
 const routing = suite('core/routing/route');
@@ -190,6 +191,29 @@ routing('filters on body and headers must both hold', () => {
     'no_subscription',
   ]);
   assert.equal(targetsOf(filtered, event({}, { lines: [{ sku: 'b' }] })), ['routed', 'a/t']);
+});
+
+routing('a filter on the message sees its key, place, attributes and headers', () => {
+  const rows = [
+    { topic: 'orders', offset: { $gte: 7 }, key: 'o-1' },
+    { 'attributes.MessageGroupId': 'a' },
+    { 'headers.x-a': '1' },
+  ].map((message, at) => ({
+    id: `s${at}`,
+    endpoint_id: 'a',
+    event_types: ['*'],
+    filter: { message },
+  }));
+  const filtered = routedProject([endpoint('a')], rows, () => assert.unreachable());
+  const of = { sourceId: 's', occurredAtMs: 1 };
+  const kafka = { ...of, coordinates: 'orders/0/7', message: '{"key":"o-1"}' };
+  const sqs = { ...of, coordinates: 'q/x', message: '{"attributes":{"MessageGroupId":"a"}}' };
+  assert.equal(targetsOf(filtered, event(kafka)), ['routed', 'a/s0']);
+  assert.equal(targetsOf(filtered, event({ ...kafka, coordinates: 'orders/0/6' })), [
+    'no_subscription',
+  ]);
+  assert.equal(targetsOf(filtered, event(sqs)), ['routed', 'a/s1']);
+  assert.equal(targetsOf(filtered, event({ headers: { 'x-a': '1' } })), ['routed', 'a/s2']);
 });
 
 routing('filters do not hold back what names its endpoints', () => {

@@ -213,6 +213,7 @@ explain(
       event_types: 0,
       headers: 0,
       body: 0,
+      message: 0,
       filter: 0,
       endpoint: 0,
       disabled: 0,
@@ -226,6 +227,7 @@ explain(
             null,
             {},
             { body: filter(2) },
+            { message: { 'headers.x-a': pick<unknown>('a', { $exist: false }) } },
             {
               body: filter(1),
               headers: { 'X-A': pick<unknown>('a', { $in: ['a', 'b'] }, { $exist: false }) },

@@ -1,14 +1,14 @@
 import { clip } from '@gateway/plugin';
 import { compileFilter, FilterBudget, shownOf, valueAt } from '../events/filter.js';
 import { isObject } from '../json/json-value.js';
-import { matchesType, mayReceive, type RoutableEvent } from './route.js';
+import { filteredMessage, matchesType, mayReceive, type RoutableEvent } from './route.js';
 import { lowerNames, type RoutedEndpoint, type StoredSubscription } from './routed-project.js';
 
 export type SubscriptionMismatch =
   /** `filter`: it does not compile or exceeds the budget, so it matches nothing. */
   | { readonly part: 'deleted' | 'disabled' | 'endpoint' | 'filter'; readonly sentence: string }
   | EventTypesMismatch
-  | ({ readonly part: 'headers' | 'body' } & FilterMismatch);
+  | ({ readonly part: 'headers' | 'body' | 'message' } & FilterMismatch);
 
 interface EventTypesMismatch {
   readonly part: 'event_types';
@@ -18,7 +18,7 @@ interface EventTypesMismatch {
 }
 
 interface FilterMismatch {
-  /** Such as `order.amount`. Empty for the headers or body as a whole. */
+  /** Such as `order.amount`. Empty for the part as a whole. */
   readonly path: string;
   readonly operator: string;
   /** The operand. For `$or`, the alternatives, none of which matches. */
@@ -55,6 +55,9 @@ export function subscriptionMismatch(
     if (headers) return { part: 'headers', ...headers };
     const body = filterMismatch(filter?.body ?? {}, data, { budget });
     if (body) return { part: 'body', ...body };
+    const message =
+      filter?.message && filterMismatch(filter.message, filteredMessage(event), { budget });
+    if (message) return { part: 'message', ...message };
   } catch (error) {
     const { message } = error as Error;
     return { part: 'filter', sentence: `the filter is invalid and matches nothing: ${message}` };
@@ -98,7 +101,8 @@ export function withSentence(
 ): SubscriptionMismatch & { readonly sentence: string } {
   if (!('operator' in mismatch)) return mismatch;
   const { part, path, operator, wanted, found } = mismatch;
-  const name = part === 'headers' ? `the header ${path}` : path;
+  const name =
+    part === 'headers' ? `the header ${path}` : part === 'message' ? `message.${path}` : path;
   const place = path === '' ? `the ${part}` : name;
   const asks = OPERATORS[operator] ?? `to match ${operator}`;
   const is = found === undefined ? 'missing' : shown(found);

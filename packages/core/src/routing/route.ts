@@ -1,4 +1,5 @@
 import { FilterBudget, FilterBudgetError } from '../events/filter.js';
+import { messageOf } from '../events/message.js';
 import { isOperational } from '../events/operational.js';
 import { type Addressed, type RoutingOutcome, routingRule } from './outcomes.js';
 import type { RoutedEndpoint, RoutedProject, RoutedSubscription } from './routed-project.js';
@@ -9,6 +10,22 @@ export interface RoutableEvent extends Addressed {
   readonly headers: Readonly<Record<string, string>>;
   /** JSON text. */
   readonly data: string;
+  /** These are of its message, for filters on it. */
+  readonly sourceId?: string | null;
+  readonly coordinates?: string;
+  readonly occurredAtMs?: number;
+  readonly message?: string | null | undefined;
+}
+
+/** `message` in filters. Of an event without a source, only its headers. */
+export function filteredMessage({
+  sourceId = null,
+  coordinates = '',
+  occurredAtMs = 0,
+  message,
+  headers,
+}: RoutableEvent): object {
+  return { ...messageOf({ sourceId, coordinates, occurredAtMs, message }), headers };
 }
 
 export interface Target<Endpoint> {
@@ -72,10 +89,16 @@ function matchSubscriptions<Endpoint extends RoutedEndpoint>(
 ): EventRoute<Endpoint> {
   const matched: Target<Endpoint>[] = [];
   let body: unknown;
+  let message: unknown;
   try {
     for (const subscription of subscriptionsOf(project, event.eventType)) {
       if (subscription.headers && !subscription.headers(event.headers, budget)) continue;
       if (subscription.body && !subscription.body((body ??= bodyOf()), budget)) continue;
+      if (
+        subscription.message &&
+        !subscription.message((message ??= filteredMessage(event)), budget)
+      )
+        continue;
       const endpoint = project.endpoints.get(subscription.endpointId);
       if (endpoint) matched.push({ endpoint, subscriptionId: subscription.id });
     }

@@ -11,6 +11,7 @@ export interface RoutedSubscription {
   readonly eventTypes: readonly string[];
   readonly body: Filter | null;
   readonly headers: Filter | null;
+  readonly message?: Filter | null;
 }
 
 export interface RoutedProject<Endpoint extends RoutedEndpoint = RoutedEndpoint> {
@@ -28,6 +29,7 @@ export interface StoredSubscription {
   readonly filter: {
     readonly body?: Readonly<Record<string, unknown>>;
     readonly headers?: Readonly<Record<string, unknown>>;
+    readonly message?: Readonly<Record<string, unknown>>;
   } | null;
 }
 
@@ -74,7 +76,7 @@ export function routedSubscription<Row extends StoredSubscription>(
   row: Row,
   onInvalid: (row: Row, error: unknown) => void,
 ): RoutedSubscription | undefined {
-  const { body = {}, headers = {} } = row.filter ?? {};
+  const { body = {}, headers = {}, message = {} } = row.filter ?? {};
   const filterOf = (filter: Readonly<Record<string, unknown>>) =>
     Object.keys(filter).length > 0 ? compileFilter(filter) : null;
   try {
@@ -84,6 +86,7 @@ export function routedSubscription<Row extends StoredSubscription>(
       eventTypes: row.event_types,
       body: filterOf(body),
       headers: filterOf(lowerNames(headers)),
+      message: filterOf(message),
     };
   } catch (error) {
     onInvalid(row, error);

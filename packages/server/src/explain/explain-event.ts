@@ -1,3 +1,4 @@
+import { timeOfId } from '@gateway/core/events';
 import { nearest } from '@gateway/core/errors';
 import { maskUrls } from '@gateway/core/logging';
 import { routingRule, ruleSentences, sentenceOf } from '@gateway/core/routing';
@@ -54,6 +55,10 @@ export async function explainEvent(
     messageType: event.message_type,
     endpointId: event.endpoint_id,
     ownerId: event.owner_id,
+    sourceId: event.source_id,
+    coordinates: event.coordinates,
+    occurredAtMs: timeOfId(event.id),
+    message: event.message,
     headers: JSON.parse(event.headers) as Record<string, string>,
     data: event.data,
   };

@@ -106,7 +106,7 @@ export function subscriptionRecord(
   clipped = clipper(),
 ) {
   const shown =
-    mismatch?.part === 'headers' || mismatch?.part === 'body'
+    mismatch && 'operator' in mismatch
       ? { ...mismatch, wanted: clipped(mismatch.wanted), found: clipped(mismatch.found) }
       : mismatch;
   return { uid, name, matches: mismatch === null, mismatch: shown && withSentence(shown) };

@@ -25,11 +25,11 @@ const SUBSCRIPTIONS_MAX = 100;
 const Text = nullable(string());
 export const Mismatch = object({
   part: oneOf(
-    ['deleted', 'disabled', 'endpoint', 'event_types', 'headers', 'body', 'filter'],
+    ['deleted', 'disabled', 'endpoint', 'event_types', 'headers', 'body', 'message', 'filter'],
     'The part that does not match. `endpoint`: the endpoint was deleted, or has an owner and gets no operational events. `filter`: the filter is invalid.',
   ),
   ...optional({
-    path: string('Path in the headers or the body, separated by dots.'),
+    path: string('Path in the headers, the body or the message, separated by dots.'),
     operator: string(),
     wanted: Type.Unknown({
       description: 'Value required by the filter or the event types. Long values are truncated.',

@@ -14,6 +14,7 @@ import {
 export interface SubscriptionFilter {
   readonly body?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, unknown>>;
+  readonly message?: Readonly<Record<string, unknown>>;
 }
 
 /** Agents keep these columns in memory. */

@@ -8,6 +8,7 @@ export interface SubscriptionDraft {
   readonly types: string;
   readonly body: string;
   readonly headers: string;
+  readonly message: string;
 }
 
 export const newSubscription: SubscriptionDraft = {
@@ -16,6 +17,7 @@ export const newSubscription: SubscriptionDraft = {
   types: '*',
   body: '',
   headers: '',
+  message: '',
 };
 
 export function draftOf({
@@ -29,6 +31,7 @@ export function draftOf({
     types: types.join(', '),
     body: textOf(filter.body),
     headers: textOf(filter.headers),
+    message: textOf(filter.message ?? {}),
   };
 }
 
@@ -48,21 +51,35 @@ export function fieldsOf({
   types,
   body,
   headers,
+  message,
 }: SubscriptionDraft):
   Required<Omit<CreateSubscription, 'is_disabled' | 'function' | 'ordering'>> | undefined {
-  const [bodyFilter, headerFilter] = [objectOf(body), objectOf(headers)];
-  if (bodyFilter.problem !== undefined || headerFilter.problem !== undefined) return undefined;
+  const [ofBody, ofHeaders, ofMessage] = [objectOf(body), objectOf(headers), objectOf(message)];
+  if (ofBody.problem !== undefined || ofHeaders.problem !== undefined) return undefined;
+  if (ofMessage.problem !== undefined) return undefined;
   return {
     name: name.trim(),
     endpoint_id: endpointId,
     filter_config: {
       event_types: typesOf(types),
-      filter: { body: bodyFilter.value, headers: headerFilter.value },
+      filter: {
+        body: ofBody.value,
+        headers: ofHeaders.value,
+        ...(message.trim() !== '' && { message: ofMessage.value }),
+      },
     },
   };
 }
 
-export function filterWords({ headers, body }: Subscription['filter_config']['filter']): string {
-  const names = [...Object.keys(body), ...Object.keys(headers).map((name) => `header ${name}`)];
+export function filterWords({
+  headers,
+  body,
+  message = {},
+}: Subscription['filter_config']['filter']): string {
+  const names = [
+    ...Object.keys(body),
+    ...Object.keys(headers).map((name) => `header ${name}`),
+    ...Object.keys(message).map((name) => `message.${name}`),
+  ];
   return names.length === 0 ? 'none' : names.join(', ');
 }

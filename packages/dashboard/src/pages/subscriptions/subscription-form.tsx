@@ -55,7 +55,7 @@ export function SubscriptionForm({
   const sample = useDraft(emptySample);
   const match = useMatchTest(values, sample.values);
   const endpoints = useEndpointChoice(values.endpointId);
-  const filter = (part: 'body' | 'headers') => ({
+  const filter = (part: 'body' | 'headers' | 'message') => ({
     ...text(part),
     error:
       objectOf(values[part]).problem ??
@@ -112,6 +112,18 @@ export function SubscriptionForm({
               </>
             }
             {...filter('headers')}
+          />
+          <TextArea
+            label="Message filter"
+            isMono
+            rows={2}
+            hint={
+              <>
+                The same for the message of the broker, which samples do not have:{' '}
+                <code>{'{"topic": "orders"}'}</code>
+              </>
+            }
+            {...filter('message')}
           />
         </Form>
       </Panel>

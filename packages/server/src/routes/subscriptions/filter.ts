@@ -1,6 +1,6 @@
 import type { InvalidField } from '@gateway/core/errors';
 import { compileFilter } from '@gateway/core/events';
-import { object, string, Type, Word, type Static } from '../../api/vocabulary.js';
+import { described, object, string, Type, Word, type Static } from '../../api/vocabulary.js';
 
 const Part = Type.Record(string(), Type.Unknown(), { maxProperties: 100 });
 export const EventTypes = Type.Optional(
@@ -11,7 +11,13 @@ export const EventTypes = Type.Optional(
       '`*` is every type but those of operational events, `order.*` every one that begins with `order.`.',
   }),
 );
-export const Filter = object({ headers: Type.Optional(Part), body: Type.Optional(Part) });
+export const Filter = object({
+  headers: Type.Optional(Part),
+  body: Type.Optional(Part),
+  message: Type.Optional(
+    described(Part, 'On the message of the event, such as `key`, `topic` or `attributes`.'),
+  ),
+});
 
 /** @param place the path of the list in the body */
 export function patternProblems(patterns: readonly string[] = [], place: string): InvalidField[] {
@@ -29,7 +35,7 @@ export function patternProblems(patterns: readonly string[] = [], place: string)
 
 /** @param place the path of the filter in the body */
 export function filterProblems(filter: Static<typeof Filter>, place: string): InvalidField[] {
-  return (['headers', 'body'] as const).flatMap((part) => {
+  return (['headers', 'body', 'message'] as const).flatMap((part) => {
     try {
       compileFilter(filter[part] ?? {});
       return [];

@@ -90,7 +90,7 @@ const Subscription = namedObject('Subscription', {
   ),
   filter_config: object({
     event_types: Type.Array(string()),
-    filter: object({ headers: FilterView, body: FilterView }),
+    filter: object({ headers: FilterView, body: FilterView, message: Type.Optional(FilterView) }),
   }),
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -109,7 +109,7 @@ function view(
     function: shown,
     filter_config: {
       event_types,
-      filter: { headers: filter?.headers ?? {}, body: filter?.body ?? {} },
+      filter: { headers: {}, body: {}, ...filter },
     },
   };
 }

@@ -32,10 +32,13 @@ const FilterTest = namedObject('FilterTest', {
         description: 'The data of an event.',
       }),
     ),
+    message: Type.Optional(
+      described(Sample, 'The message of an event. If omitted, it is not tested.'),
+    ),
   }),
 });
 const FilterMatch = namedObject('FilterMatch', {
-  matches: boolean('Whether event types, headers and body all match.'),
+  matches: boolean('Whether all that is tested matches.'),
   headers: boolean(),
   body: boolean(),
   mismatches: Type.Array(Mismatch, {
@@ -82,11 +85,12 @@ function mismatchesOf({
     (found !== undefined && typeMismatch(wanted, found)) || [],
     partMismatch('headers', lowerNames(filter.headers ?? {}), lowerNames(sample.headers ?? {})),
     partMismatch('body', filter.body ?? {}, sample.body ?? {}),
+    sample.message ? partMismatch('message', filter.message ?? {}, sample.message) : [],
   ].flat();
 }
 
 function partMismatch(
-  part: 'headers' | 'body',
+  part: 'headers' | 'body' | 'message',
   filter: Readonly<Record<string, unknown>>,
   value: unknown,
 ): Static<typeof Mismatch>[] {
