@@ -105,6 +105,7 @@ export function cachedEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
     ordering: null,
     orderingFailure: null,
     orderingParkAfterSeconds: null,
+    batch: null,
     ...fields,
   };
 }

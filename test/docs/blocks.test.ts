@@ -40,6 +40,7 @@ const FOLLOWED: Readonly<Record<string, string>> = {
   'docs/start.md': 'test/e2e/start.test.ts',
   'docs/guides/api.md': 'test/docs/api-guide.test.ts',
   'docs/guides/archive.md': 'test/docs/archive-guide.test.ts',
+  'docs/guides/batches.md': 'test/docs/batches-guide.test.ts',
   'docs/guides/docker.md': 'test/docs/docker-guide.test.ts',
   'docs/guides/install.md': 'test/docs/install-guides.test.ts',
   'docs/guides/cloudevents.md': 'test/docs/cloudevents-guide.test.ts',

@@ -11,13 +11,13 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 416,
+  'packages/agent': 429,
   'packages/cli': 297,
   'packages/client': 26,
   // The token buckets of all packages are here.
   // It guards push sources, as it guards the other plugins.
   'packages/core': 477,
-  'packages/dashboard': 568,
+  'packages/dashboard': 570,
   'packages/docs': 1,
   // Has all that agents, servers and commands share of their stores: samples, pools, health, usage.
   'packages/ingest': 202,
@@ -25,7 +25,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   'packages/plugin': 79,
   'packages/sandbox': 87,
   // Findings and explanations, which have no SQL, have come from the store.
-  'packages/server': 584,
+  'packages/server': 587,
   // Limits that count in KV, or in memory while it is away, have come from agent and server.
   'packages/store': 628,
   'plugins/codec-avro': 17,

@@ -91,6 +91,7 @@ snapshots('everything that agents need is read, field by field', async () => {
       signatures: null,
       signature_prefix: null,
       headers: null,
+      batch: null,
     },
   );
   assert.equal(

@@ -24,11 +24,11 @@ type Done = (result: AttemptRecord | NotSent) => void;
 export class AttemptRunner {
   readonly #debugLog: AttemptLog;
   /** Nothing may be sent after the lease has ended, nor while the time to sign with is unknown. */
-  readonly #signal: SendSignal;
+  readonly signal: SendSignal;
 
   constructor(private readonly options: AttemptRunnerOptions) {
     const { lease } = options;
-    this.#signal = {
+    this.signal = {
       get aborted() {
         return !lease.isHeld;
       },
@@ -38,14 +38,23 @@ export class AttemptRunner {
 
   /** Calls `done` exactly once. */
   run(attempt: Attempt, done: Done): void {
+    const prepared = this.prepare(attempt);
+    if (!prepared) return this.#send(attempt, done);
+    void prepared.then((result) => (result ? done(result) : this.#send(attempt, done)));
+  }
+
+  /**
+   * Runs the subscription's function, if there is one. Resolves with the result if nothing is to be
+   * sent.
+   */
+  prepare(attempt: Attempt): Promise<AttemptRecord | NotSent | undefined> | undefined {
     const { measure, functions } = this.options;
     const { delivery, startedAtMs } = attempt;
     measure?.step('wait', delivery.queuedAtMs ?? startedAtMs, startedAtMs);
-    if (functions.mayChange(delivery)) void this.#transform(attempt, done);
-    else this.#send(attempt, done);
+    return functions.mayChange(delivery) ? this.#transform(attempt) : undefined;
   }
 
-  async #transform(attempt: Attempt, done: Done): Promise<void> {
+  async #transform(attempt: Attempt): Promise<AttemptRecord | NotSent | undefined> {
     const { functions, clock, tracing } = this.options;
     const { endpoint, delivery } = attempt;
     const sentAtMs = clock.now();
@@ -54,45 +63,54 @@ export class AttemptRunner {
       case 'made':
         attempt.delivery = { ...delivery, body: Buffer.from(made.data), isTransformed: true };
         attempt.transformedData = made.data;
-        return this.#send(attempt, done);
+        return undefined;
       case 'unchanged':
-        return this.#send(attempt, done);
+        return undefined;
       case 'dropped':
-        return done({ outcome: 'unsent', reason: 'dropped', detail: made.reason });
+        return { outcome: 'unsent', reason: 'dropped', detail: made.reason };
       case 'postponed':
-        return done({ outcome: 'unsent', reason: 'function', detail: '' });
+        return { outcome: 'unsent', reason: 'function', detail: '' };
       case 'failed':
         attempt.trace = tracing?.attempting(delivery);
-        return done(
-          this.#recordOf(attempt, {
-            outcome: 'retry',
-            afterSeconds: null,
-            isOverloaded: false,
-            mayRetryAtOnce: false,
-            target: endpoint.url,
-            code: null,
-            failure: 'function',
-            detail: made.reason,
-            headers: null,
-            body: '',
-            isUp: null,
-            sentAtMs,
-            durationMs: made.durationMs,
-          }),
-        );
+        return this.#recordOf(attempt, {
+          outcome: 'retry',
+          afterSeconds: null,
+          isOverloaded: false,
+          mayRetryAtOnce: false,
+          target: endpoint.url,
+          code: null,
+          failure: 'function',
+          detail: made.reason,
+          headers: null,
+          body: '',
+          isUp: null,
+          sentAtMs,
+          durationMs: made.durationMs,
+        });
     }
   }
 
   #send(attempt: Attempt, done: Done): void {
-    const { destination, goneEndpoints, measure, tracing } = this.options;
-    const sinceMs = measure ? performance.now() : 0;
-    attempt.trace = tracing?.attempting(attempt.delivery);
-    void destination.send(attempt, this.#signal).then((result) => {
-      if (result.outcome === 'unsent') return done(result);
-      measure?.step('request', sinceMs);
-      if (result.outcome === 'gone') goneEndpoints.deactivate(attempt.endpoint, attempt.delivery);
-      done(this.#recordOf(attempt, result));
-    });
+    const sinceMs = this.options.measure ? performance.now() : 0;
+    this.begin(attempt);
+    void this.options.destination
+      .send(attempt, this.signal)
+      .then((result) =>
+        done(result.outcome === 'unsent' ? result : this.end(attempt, result, sinceMs)),
+      );
+  }
+
+  /** Before its request. */
+  begin(attempt: Attempt): void {
+    attempt.trace = this.options.tracing?.attempting(attempt.delivery);
+  }
+
+  /** After its request, which began at `sinceMs`. */
+  end(attempt: Attempt, sent: Attempted, sinceMs: number): AttemptRecord {
+    const { goneEndpoints, measure } = this.options;
+    measure?.step('request', sinceMs);
+    if (sent.outcome === 'gone') goneEndpoints.deactivate(attempt.endpoint, attempt.delivery);
+    return this.#recordOf(attempt, sent);
   }
 
   #recordOf(attempt: Attempt, sent: Attempted): AttemptRecord {

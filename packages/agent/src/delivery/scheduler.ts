@@ -1,6 +1,8 @@
 import os from 'node:os';
 import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
 import type { AttemptRunner } from '../attempt/run-attempt.js';
+import type { BatchRunner, Settled } from '../batches/batch-runner.js';
+import { type BatchCollector, takeBatch } from '../batches/next-batch.js';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { AdaptiveConcurrency } from '../flow-control/adaptive-concurrency.js';
@@ -15,7 +17,7 @@ import {
   type GateRefusal,
 } from '../flow-control/gates.js';
 import { type LoopShares, SHARES_LOOK_MS, SLICE_MS } from '@gateway/core/process';
-import type { Attempt } from '../model/delivery.js';
+import type { Attempt, InFlightDelivery } from '../model/delivery.js';
 import type { NotSent } from '../model/destination.js';
 import type { DueTimes } from './due-times.js';
 import type { DeliveriesInFlight } from './in-flight.js';
@@ -29,6 +31,8 @@ interface SchedulerOptions extends Pick<AgentContext, 'config' | 'configCache' |
   readonly rateLimits: Pick<RateLimits, 'forget'>;
   readonly backlogPacing: Pick<BacklogPacing, 'answeredWell' | 'forget'>;
   readonly attempts: AttemptRunner;
+  readonly batches: BatchRunner;
+  readonly collector: BatchCollector;
   readonly attemptWriter: { push(attempt: AttemptRecord): void };
   readonly releaser: DeliveryReleaser;
   readonly dueTimes: DueTimes;
@@ -122,11 +126,13 @@ export class Scheduler {
   }
 
   #takeTurn(queue: EndpointQueue): void {
-    const { configCache, inFlight, gates } = this.options;
+    const { configCache, inFlight, gates, collector } = this.options;
     const endpoint = configCache.endpoint(queue.projectId, queue.endpointId);
+    if (endpoint?.batch && collector.isCollecting(queue, endpoint)) return;
     const refusal = gates.ask('send', endpoint, queue);
     if (!refusal) {
-      this.#start(queue, endpoint!);
+      if (endpoint!.batch) this.#startBatch(queue, endpoint!);
+      else this.#start(queue, endpoint!);
       if (queue.waiting > 0) inFlight.offer(queue);
     } else if (refusal.gate === 'share') {
       queue.isOffered = true;
@@ -152,35 +158,60 @@ export class Scheduler {
   }
 
   #start(queue: EndpointQueue, endpoint: Endpoint): void {
-    const { attempts, consumers, loopShares } = this.options;
-    const attempt: Attempt = {
-      endpoint,
-      delivery: queue.shift()!,
-      startedAtMs: performance.now(),
-      isProbe: queue.probe === 'granted',
-      trace: undefined,
-      transformedData: undefined,
-    };
-    if (attempt.isProbe) queue.probe = 'none';
-    consumers.busy++;
-    queue.begin(attempt);
-    attempts.run(attempt, (result) => {
-      queue.end(attempt);
-      consumers.busy--;
-      loopShares.run(queue.projectId, () => this.#end(queue, attempt, result));
-      if (this.#crowded.size > 0) this.#uncrowd(1);
-      this.#pump();
-      if (consumers.busy === 0) for (const wake of this.#idleWaiters.splice(0)) wake();
-    });
+    const attempt = attemptOf(endpoint, queue.shift()!, queue);
+    this.#begin(queue, attempt);
+    this.options.attempts.run(attempt, (result) =>
+      this.#ended(queue, attempt, () => {
+        this.#settle(queue, attempt, result);
+        this.#conclude(queue, attempt, result);
+      }),
+    );
   }
 
-  #end(queue: EndpointQueue, attempt: Attempt, result: AttemptRecord | NotSent): void {
-    const { inFlight, attemptWriter } = this.options;
-    const wasSent = 'attemptId' in result && result.errorClass !== 'function';
-    if (attempt.isProbe && !wasSent) queue.probe = 'granted';
-    if ('attemptId' in result) attemptWriter.push(result);
+  /** A batch is one request, to the endpoint and for its limits. */
+  #startBatch(queue: EndpointQueue, endpoint: Endpoint): void {
+    const attempts = takeBatch(queue, endpoint).map((delivery) =>
+      attemptOf(endpoint, delivery, queue),
+    );
+    const first = attempts[0]!;
+    this.#begin(queue, first);
+    void this.options.batches
+      .run(attempts)
+      .then((settled) => this.#ended(queue, first, () => this.#endBatch(queue, first, settled)));
+  }
+
+  #endBatch(queue: EndpointQueue, first: Attempt, settled: readonly Settled[]): void {
+    for (const [attempt, result] of settled) this.#settle(queue, attempt, result);
+    const [, last] = settled.findLast(([, result]) => wasSent(result)) ?? settled.at(-1)!;
+    this.#conclude(queue, first, last);
+  }
+
+  #begin(queue: EndpointQueue, attempt: Attempt): void {
+    if (attempt.isProbe) queue.probe = 'none';
+    this.options.consumers.busy++;
+    queue.begin(attempt);
+  }
+
+  #ended(queue: EndpointQueue, attempt: Attempt, work: () => void): void {
+    const { consumers, loopShares } = this.options;
+    queue.end(attempt);
+    consumers.busy--;
+    loopShares.run(queue.projectId, work);
+    if (this.#crowded.size > 0) this.#uncrowd(1);
+    this.#pump();
+    if (consumers.busy === 0) for (const wake of this.#idleWaiters.splice(0)) wake();
+  }
+
+  #settle(queue: EndpointQueue, attempt: Attempt, result: AttemptRecord | NotSent): void {
+    if ('attemptId' in result) this.options.attemptWriter.push(result);
     else this.#release(queue, attempt, result);
-    if (wasSent) this.#learn(queue, attempt, result);
+  }
+
+  /** Learns from the request, and offers the queue again. */
+  #conclude(queue: EndpointQueue, attempt: Attempt, result: AttemptRecord | NotSent): void {
+    const { inFlight } = this.options;
+    if (wasSent(result)) this.#learn(queue, attempt, result);
+    else if (attempt.isProbe) queue.probe = 'granted';
     // `#uncrowd` may choose any crowded queue, so the queue of the ended request is offered
     // directly.
     if (this.#crowded.delete(queue)) queue.isOffered = false;
@@ -260,6 +291,25 @@ export class Scheduler {
       this.#lookTimer = undefined;
     }
   }
+}
+
+function attemptOf(
+  endpoint: Endpoint,
+  delivery: InFlightDelivery,
+  { probe }: EndpointQueue,
+): Attempt {
+  return {
+    endpoint,
+    delivery,
+    startedAtMs: performance.now(),
+    isProbe: probe === 'granted',
+    trace: undefined,
+    transformedData: undefined,
+  };
+}
+
+function wasSent(result: AttemptRecord | NotSent): result is AttemptRecord {
+  return 'attemptId' in result && result.errorClass !== 'function';
 }
 
 interface Machine {

@@ -4,6 +4,8 @@ import { writeLoweredLimits } from '@gateway/store/kv';
 import { GoneEndpoints } from '../attempt/gone-endpoints.js';
 import { AttemptRunner } from '../attempt/run-attempt.js';
 import { SubscriptionFunctions } from '../attempt/subscription-functions.js';
+import { BatchRunner } from '../batches/batch-runner.js';
+import { BatchCollector } from '../batches/next-batch.js';
 import type { AgentContext } from '../config/agent-context.js';
 import { HttpDestination } from '../destinations/http/http-destination.js';
 import { AdaptiveConcurrency } from '../flow-control/adaptive-concurrency.js';
@@ -113,6 +115,8 @@ export function wireDelivery(
     rateLimits,
     backlogPacing,
     attempts,
+    batches: new BatchRunner({ ...context, destination, attempts }),
+    collector: new BatchCollector(inFlight),
     attemptWriter,
     releaser,
     dueTimes,

@@ -59,6 +59,11 @@ export class EndpointQueue {
     this.#waiting.push(delivery);
   }
 
+  /** Without taking it. */
+  at(index: number): InFlightDelivery | undefined {
+    return this.#waiting[this.#head + index];
+  }
+
   shift(): InFlightDelivery | undefined {
     const delivery = this.#waiting[this.#head];
     if (!delivery) return undefined;

@@ -181,17 +181,20 @@ export function gatesOf({
     },
 
     rate(endpoint, queue, question, waiting) {
-      const { limit } = endpoint;
+      const { limit, batch } = endpoint;
       if (!limit) return undefined;
-      const most = rateLimits.room(limit);
+      // The limit counts requests.
+      const size = batch?.max_events ?? 1;
+      const pace = batch ? { ...limit, perSecond: limit.perSecond * size } : limit;
+      const most = rateLimits.room(pace);
       const passes =
         question === 'send'
-          ? rateLimits.take(endpoint, limit, waiting, performance.now())
+          ? rateLimits.take(endpoint, limit, Math.ceil(waiting / size), performance.now())
           : waiting <= most;
       if (passes) return undefined;
       return postpone('rate', most, (count) => {
         const inMemory = queue?.waiting ?? 0;
-        const slots = rateLimits.slots(endpoint, limit, count, inMemory, performance.now());
+        const slots = rateLimits.slots(endpoint, pace, count, inMemory, performance.now());
         return { reason: 'rate_limit', spreadMs: 0, ...slots };
       });
     },

@@ -186,6 +186,7 @@ function endpointOf(row: EndpointRecord, { config }: ProjectRecord): Endpoint {
     ordering: row.ordering ?? null,
     orderingFailure: row.ordering_failure ?? null,
     orderingParkAfterSeconds: row.ordering_park_after_seconds ?? null,
+    batch: row.batch ?? null,
     unreadable: null,
   };
   endpoint.unreadable = whyUnreadable(endpoint);

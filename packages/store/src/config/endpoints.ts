@@ -71,6 +71,12 @@ export function isServiceFormat(format: EndpointFormat | null): format is Servic
   return (SERVICE_FORMATS as readonly (string | null)[]).includes(format);
 }
 
+export interface EndpointBatch {
+  readonly max_events: number;
+  readonly max_bytes: number;
+  readonly max_wait_ms: number;
+}
+
 export interface OAuth2ClientCredentials {
   readonly url: string;
   readonly client_id: string;
@@ -116,6 +122,8 @@ export const endpointRecord = {
   /** Null means `park`. */
   ordering_failure: column<'park' | 'skip' | null>(),
   ordering_park_after_seconds: column<number | null>(),
+  /** Null: each event has a request of its own. */
+  batch: column<EndpointBatch | null>({ isJson: true }),
 };
 const columns = {
   name: column<string>({ isSearched: true }),

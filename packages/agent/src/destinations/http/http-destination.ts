@@ -81,7 +81,8 @@ export class HttpDestination implements Destination {
             error instanceof Unreadable ? { ...failed, unsent: 'unreadable' } : failed,
           );
         }
-        this.#sender.send(request, answered, responsePace);
+        // The answer to a batch settles its events, so it is read whole.
+        this.#sender.send(request, answered, endpoint.batch ? undefined : responsePace);
       });
     });
   }

@@ -20,6 +20,7 @@ import { count } from '../../format/number.js';
 import { isPortal, query, setQuery } from '../../router/location.js';
 import { may, mayManage } from '../../session/session.js';
 import { authenticationWords } from './form/authentication-fields.js';
+import { batchWords } from './form/batch-fields.js';
 import { endpointFields, EndpointFields, fieldsOf } from './form/endpoint-fields.js';
 import { limitWords } from './form/rate-limit-fields.js';
 import { retryWords } from './form/retry-fields.js';
@@ -86,6 +87,7 @@ const WORDS: {
   rate_limit: limitWords,
   // Shown with the limit.
   rate_limit_duration: () => undefined,
+  batch: batchWords,
 };
 
 function wordsOf(endpoint: Endpoint, name: keyof Endpoint, schema: FormSchema): ComponentChildren {

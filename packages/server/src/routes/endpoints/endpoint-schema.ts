@@ -20,6 +20,7 @@ import {
   Word,
   type TSchema,
 } from '../../api/vocabulary.js';
+import { Batch } from './batch.js';
 import { GivenCertificate, ShownCertificate } from './client-certificate.js';
 import { GivenHeaders, ShownHeaders } from './static-headers.js';
 
@@ -216,6 +217,14 @@ const others = {
     ),
     'x-label': 'Park after seconds',
     'x-unset': 'after the last attempt',
+    ...OF_PROJECT,
+  }),
+  batch: nullable({
+    ...Batch,
+    description:
+      'Sends several events in one request, as `application/vnd.gateway.batch+json`. Not with `ordering` or `format`.',
+    'x-label': 'Batches',
+    'x-unset': 'one event per request',
     ...OF_PROJECT,
   }),
   concurrency: nullable({

@@ -36,6 +36,7 @@ import {
 } from '../../api/vocabulary.js';
 import { settle } from '../settle.js';
 import { closeBreaker, readBreakersNow, readConcurrencyNow } from './breakers.js';
+import { batchProblems } from './batch.js';
 import { certificateProblems, certificateView } from './client-certificate.js';
 import {
   columnsOf,
@@ -138,6 +139,7 @@ export const endpointRoutes: readonly Route[] = [
         ...secretProblems(secret),
         ...certificateProblems(rest),
         ...headerProblems({ ...NO_HEADERS, ...rest }),
+        ...batchProblems(rest),
         ...portalProblems(NewEndpoint, call),
       ]);
       if (rest.mtls_client_cert) await requireCertificateRoom(call);
@@ -202,6 +204,7 @@ export const endpointRoutes: readonly Route[] = [
         ...movedProblems(body, stored),
         ...certificateProblems(body, stored),
         ...headerProblems({ ...stored, headers: headersView(headers), ...body }, stored),
+        ...batchProblems({ ...stored, ...body }),
       ]);
       if (body.mtls_client_cert && !mtls_client_cert) await requireCertificateRoom(call);
       const columns = columnsOf(body, stored, call);

@@ -15,6 +15,7 @@ import {
 } from '../../../components/index.js';
 import { isPortal } from '../../../router/location.js';
 import { AuthenticationFields } from './authentication-fields.js';
+import { BatchFields } from './batch-fields.js';
 import { RateLimitFields } from './rate-limit-fields.js';
 import { RetryFields } from './retry-fields.js';
 
@@ -174,4 +175,5 @@ const WIDGETS: Readonly<Record<string, Widget>> = {
   strategy: RetryFields,
   rate_limit: RateLimitFields,
   rate_limit_duration: () => null,
+  batch: BatchFields,
 };
