@@ -71,6 +71,28 @@ endpoints(
   },
 );
 
+endpoints('a parked key is released, and the later deliveries of the key follow', async () => {
+  const at = await endpoint({ answer: { status: 500 } });
+  const fields = { name: 'orders', url: at.url, strategy: ONCE, ordering: 'data.id' };
+  const orders = { event_types: ['order.*'] };
+  const { endpointId } = await subscribed(scene.client, fields, orders);
+  for (const step of ['made', 'paid', 'sent'])
+    await scene.client.events.create({ event_type: `order.${step}`, data: { id: 'o-17' } });
+  const { page, close } = await scene.open(`/endpoints/${endpointId}`);
+  const parked = panel(page, 'Parked keys');
+  await parked.getByRole('row', { name: /o-17.*3/ }).waitFor();
+  await inspect(page, 'endpoint-parked-keys');
+  at.answer({ status: 200 });
+  await parked.getByRole('button', { name: 'Skip o-17' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await parked.getByRole('button', { name: 'Release o-17' }).click();
+  await page.getByText('The failed delivery is sent again.').waitFor();
+  await at.received(4);
+  await parked.waitFor({ state: 'detached' });
+  await close();
+  await at.close();
+});
+
 endpoints('a list of many is narrowed to those whose circuit breaker is open', async () => {
   const { uid } = await scene.client.endpoints.create({ name: 'ledger', url: mended.url });
   const nowMs = Date.now();

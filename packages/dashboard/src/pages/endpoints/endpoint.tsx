@@ -19,6 +19,7 @@ import { CLOSED } from '../deliveries/resend.js';
 import { filterWords } from '../subscriptions/subscription-draft.js';
 import { EndpointActions } from './actions.js';
 import { Health } from './health.js';
+import { ParkedKeys } from './parked-keys.js';
 import { Secrets } from './secrets.js';
 import { Settings } from './settings.js';
 import { type Attempts, attemptsOf, stateOf } from './state.js';
@@ -49,6 +50,7 @@ export default function EndpointPage({ id }: PageProps) {
         <>
           <StateLine endpoint={endpoint} attempts={attempts} />
           <Health id={id} />
+          {!isPortal.value && <ParkedKeys endpointId={id} />}
           <Subscriptions endpointId={id} />
           <div class="split">
             <div>
