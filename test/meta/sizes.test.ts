@@ -17,7 +17,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   // The token buckets of all packages are here.
   // It guards push sources, as it guards the other plugins.
   'packages/core': 477,
-  'packages/dashboard': 570,
+  'packages/dashboard': 573,
   'packages/docs': 1,
   // Has all that agents, servers and commands share of their stores: samples, pools, health, usage.
   'packages/ingest': 202,
