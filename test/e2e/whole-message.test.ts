@@ -16,13 +16,19 @@ const OF_SUBSCRIPTION = `function transform(payload, { key, offset, headers }) {
 }`;
 
 whole(
-  'a function and a filter of a subscription, and the function of a topic, get the whole message',
+  'functions and filters get the whole message, and headers of an endpoint have parts of it',
   async () => {
     const receiver = await endpoint();
     const gateway = await production({ agents: 1 });
     const topics = await kafka();
     try {
       const { uid } = await subscribed(gateway, receiver.url);
+      await gateway.api('PUT', `/endpoints/${uid}`, {
+        headers: [
+          { name: 'x-key', value: 'key {{ message.key }} of {{message.topic}}' },
+          { name: 'x-none', value: '{{ message.headers.x-other }}' },
+        ],
+      });
       const { content } = await gateway.api<{ content: Created[] }>(
         'GET',
         `/subscriptions?endpointId=${uid}`,
@@ -41,6 +47,8 @@ whole(
         { key: 'o-1', value, headers: { 'X-Type': 'order.paid', authorization: 'secret' } },
       ]);
       const [request] = await receiver.received(1);
+      assert.is(request!.headers['x-key'], `key o-1 of ${topic}`);
+      assert.is(request!.headers['x-none'], undefined);
       assert.equal(JSON.parse(request!.body.toString()), {
         n: 1,
         rest: {

@@ -15,7 +15,7 @@ interface AttemptRunnerOptions extends Pick<
 > {
   readonly destination: Pick<Destination, 'send' | 'attributes'>;
   readonly goneEndpoints: GoneEndpoints;
-  readonly functions: Pick<SubscriptionFunctions, 'mayChange' | 'run'>;
+  readonly functions: Pick<SubscriptionFunctions, 'mayChange' | 'run' | 'messageOf'>;
 }
 
 type Done = (result: AttemptRecord | NotSent) => void;
@@ -44,13 +44,27 @@ export class AttemptRunner {
   }
 
   /**
-   * Runs the subscription's function, if there is one. Resolves with the result if nothing is to be
-   * sent.
+   * Runs the subscription's function, if there is one, and reads the message for the headers of the
+   * endpoint. Resolves with the result if nothing is to be sent.
    */
   prepare(attempt: Attempt): Promise<AttemptRecord | NotSent | undefined> | undefined {
     const { measure, functions } = this.options;
     const { delivery, startedAtMs } = attempt;
     measure?.step('wait', delivery.queuedAtMs ?? startedAtMs, startedAtMs);
+    const isTemplated = attempt.endpoint.headers?.some((header) => header.is_template);
+    if (!isTemplated) return functions.mayChange(delivery) ? this.#transform(attempt) : undefined;
+    return this.#withMessage(attempt);
+  }
+
+  async #withMessage(attempt: Attempt): Promise<AttemptRecord | NotSent | undefined> {
+    const { functions } = this.options;
+    const { delivery } = attempt;
+    try {
+      attempt.message = await functions.messageOf(delivery);
+    } catch {
+      // Postgres is away, which the claims report.
+      return { outcome: 'unsent', reason: 'function', detail: '' };
+    }
     return functions.mayChange(delivery) ? this.#transform(attempt) : undefined;
   }
 

@@ -3,7 +3,7 @@
 // in each claim, and partitions and retention of its own. The agent caches versions of functions
 // and reads their texts when needed, because all texts of a project can exceed its configuration.
 import { createHash } from 'node:crypto';
-import { messageArgument } from '@gateway/core/events';
+import { messageArgument, type TemplateMessage } from '@gateway/core/events';
 import { readFunction } from '@gateway/store/config';
 import { DISCARD_REASONS } from '@gateway/store/deliveries';
 import { findMessageOfEvent } from '@gateway/store/events';
@@ -110,12 +110,22 @@ export class SubscriptionFunctions {
     }
   }
 
-  /** Deliveries do not have it in memory: it is read for the functions that take it. */
-  async #argument({ projectId, eventId }: InFlightDelivery): Promise<string> {
+  async #argument(delivery: InFlightDelivery): Promise<string> {
+    const { message, headers } = await this.#read(delivery);
+    return messageArgument(message, headers);
+  }
+
+  async messageOf(delivery: InFlightDelivery): Promise<TemplateMessage> {
+    const { message, headers } = await this.#read(delivery);
+    return { ...message, headers };
+  }
+
+  /** Deliveries do not have it in memory: it is read for functions and headers that take it. */
+  async #read({ projectId, eventId }: InFlightDelivery) {
     const { pool } = this.options.shard.database;
     const found = await findMessageOfEvent(pool, projectId, eventId);
     const headers = JSON.parse(found?.headers ?? '{}') as Record<string, string>;
-    return messageArgument(found?.message ?? undefined, headers);
+    return { message: found?.message ?? undefined, headers };
   }
 
   #outcome({ key, subscription }: NamedFunction, result: TransformResult): FunctionOutcome {
@@ -148,7 +158,7 @@ export class SubscriptionFunctions {
     const place = `${id} ${version ?? ''}`;
     const known = this.#functions.get(place);
     this.#functions.delete(place);
-    const found = known ?? this.#read(projectId, id);
+    const found = known ?? this.#readFunction(projectId, id);
     this.#functions.set(place, found);
     if (known) return known;
     const forget = () => {
@@ -161,7 +171,7 @@ export class SubscriptionFunctions {
     return found;
   }
 
-  async #read(projectId: string, id: string): Promise<NamedFunction | null> {
+  async #readFunction(projectId: string, id: string): Promise<NamedFunction | null> {
     const found = await readFunction(this.options.database.pool, projectId, id);
     if (!found) return null;
     const { name, text } = found;

@@ -1,3 +1,4 @@
+import type { TemplateMessage } from '@gateway/core/events';
 import type { OpenSpan } from '@gateway/core/tracing';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { ClaimedDelivery } from '@gateway/store/deliveries';
@@ -19,6 +20,8 @@ export interface Attempt {
   trace: AttemptTrace | undefined;
   /** The output of the subscription's function, or undefined if no function ran. */
   transformedData: string | undefined;
+  /** Read for an endpoint whose headers have parts of it. */
+  message?: TemplateMessage;
 }
 
 export interface AttemptTrace {

@@ -6,7 +6,7 @@ import type { Attempt } from './delivery.js';
 export interface Destination {
   /** Once. Never rejects. */
   send(
-    attempt: Pick<Attempt, 'endpoint' | 'delivery' | 'trace'>,
+    attempt: Pick<Attempt, 'endpoint' | 'delivery' | 'trace' | 'message'>,
     signal: SendSignal,
   ): Promise<Attempted | NotSent>;
   attributes(endpoint: Endpoint, code: number | null): SpanAttributes<'meta_event_delivery'>;

@@ -10,6 +10,12 @@ export {
   travellingHeaders,
 } from './headers.js';
 export {
+  fillTemplate,
+  isTemplate,
+  type TemplateMessage,
+  templateProblem,
+} from './header-template.js';
+export {
   type WholeMessage,
   messageArgument,
   messageOf,

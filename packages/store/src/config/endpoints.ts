@@ -39,6 +39,8 @@ export interface EndpointHeader {
   readonly name: string;
   /** Sealed. */
   readonly value: string;
+  /** Parts of the message take their place in the value. */
+  readonly is_template?: boolean;
 }
 
 /** Secrets are sealed. */

@@ -175,9 +175,9 @@ const SEALED = [
     column: 'headers',
     thing: 'a header',
     change: (headers, id, reseal) =>
-      (headers as EndpointHeader[]).map(({ name, value }) => ({
-        name,
-        value: reseal(value, ['endpoints', id, 'headers']),
+      (headers as EndpointHeader[]).map((header) => ({
+        ...header,
+        value: reseal(header.value, ['endpoints', id, 'headers']),
       })),
   },
   {

@@ -138,6 +138,25 @@ endpoints('headers that others set are refused, and so are mistakes', async () =
   assert.is(mistakes(signatures).length, 2);
 });
 
+endpoints(
+  'a header with parts of the message is a template, also after it is resealed',
+  async () => {
+    const value = 'of {{ message.key }}';
+    const { uid } = (await create({ headers: [{ name: 'x-key', value }] })).body.data;
+    assert.is((await stored(uid)).headers![0]!.is_template, true);
+    await put(uid, { headers: [{ name: 'x-key', value: '********' }] });
+    assert.is((await stored(uid)).headers![0]!.is_template, true);
+    const batch = { max_events: 10, max_bytes: 10_000, max_wait_ms: 100 };
+    const batched = await put(uid, { batch });
+    assert.match(mistakes(batched)[0]!, /^batch cannot be combined with headers that hold/);
+    for (const wrong of ['{{ data.id }}', '{{ message.secret }}', '{{ message.key'])
+      assert.match(
+        mistakes(await create({ headers: [{ name: 'x-key', value: wrong }] }))[0]!,
+        /^headers\.0\.value holds \{\{/,
+      );
+  },
+);
+
 endpoints('another encryption key opens keys and headers after they are resealed', async () => {
   const made = await create({
     signatures: ['ed25519'],

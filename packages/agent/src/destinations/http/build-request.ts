@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Open } from '@gateway/core/crypto';
+import { fillTemplate, type TemplateMessage } from '@gateway/core/events';
 import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
 import {
   isServiceFormat,
@@ -36,8 +37,9 @@ interface Opened {
   /** Names of the headers of the signature. */
   readonly names: { readonly id: string; readonly timestamp: string; readonly signature: string };
   readonly authentication: readonly string[];
-  /** Static headers: names and values in turn. */
+  /** Names and values in turn, which the endpoint sets. */
   readonly headers: readonly string[];
+  readonly templates: readonly { readonly name: string; readonly text: string }[];
   readonly certificate: EndpointRequest['certificate'];
   /** Lowercase names of headers set by the gateway. Event headers with these names are skipped. */
   ownNames?: ReadonlySet<string>;
@@ -77,6 +79,7 @@ export class RequestBuilder {
     nowMs: number,
     trace?: Pick<NonNullable<Attempt['trace']>, 'traceparent' | 'tracestate'>,
     token?: string | null,
+    message?: TemplateMessage,
   ): EndpointRequest {
     const opened = this.#openedOf(endpoint);
     const { keys, names, schemes } = opened;
@@ -128,8 +131,14 @@ export class RequestBuilder {
     for (const text of opened.headers) headers.push(text);
     if (token) headers.push('authorization', `Bearer ${token}`);
     const own = (opened.ownNames ??= new Set(
-      headers.filter((_, k) => k % 2 === 0).map((name) => name.toLowerCase()),
+      [...headers.filter((_, k) => k % 2 === 0), ...opened.templates.map(({ name }) => name)].map(
+        (name) => name.toLowerCase(),
+      ),
     ));
+    for (const { name, text } of opened.templates) {
+      const value = message && fillTemplate(text, message);
+      if (value !== undefined) headers.push(name, value);
+    }
     for (const name in delivery.headers) {
       if (!own.has(name) && !(trace && (name === 'traceparent' || name === 'tracestate')))
         headers.push(name, delivery.headers[name] as string);
@@ -175,7 +184,7 @@ export class RequestBuilder {
         })),
         schemes: new Set(endpoint.signatures ?? ['hmac']),
         names: signatureNames(endpoint.signaturePrefix ?? 'webhook'),
-        headers: this.#staticHeaders(endpoint),
+        ...this.#headers(endpoint),
         authentication: authentication ? this.#authentication(authentication, endpoint.id) : [],
         certificate: endpoint.mtlsClientCert
           ? this.#certificate(endpoint.mtlsClientCert, endpoint.id)
@@ -189,11 +198,16 @@ export class RequestBuilder {
   }
 
   /** The project may have given its plain signature the name of one since. */
-  #staticHeaders({ id, headers, signature }: Endpoint): string[] {
+  #headers({ id, headers, signature }: Endpoint): Pick<Opened, 'headers' | 'templates'> {
     const plain = signature.header.toLowerCase();
-    return (headers ?? []).flatMap(({ name, value }) =>
-      name === plain ? [] : [name, this.options.open(value, ['endpoints', id, 'headers'])],
-    );
+    const opened = (headers ?? []).flatMap(({ name, value, is_template: isTemplate }) => {
+      const text = this.options.open(value, ['endpoints', id, 'headers']);
+      return name === plain ? [] : [{ name, text, isTemplate }];
+    });
+    return {
+      headers: opened.flatMap(({ name, text, isTemplate }) => (isTemplate ? [] : [name, text])),
+      templates: opened.filter(({ isTemplate }) => isTemplate),
+    };
   }
 
   #certificate(

@@ -47,7 +47,12 @@ export class HttpDestination implements Destination {
   }
 
   send(
-    { endpoint, delivery, trace }: Pick<Attempt, 'endpoint' | 'delivery' | 'trace'>,
+    {
+      endpoint,
+      delivery,
+      trace,
+      message,
+    }: Pick<Attempt, 'endpoint' | 'delivery' | 'trace' | 'message'>,
     signal: SendSignal,
   ): Promise<Attempted | NotSent> {
     const { clock, responsePace } = this.options;
@@ -74,7 +79,7 @@ export class HttpDestination implements Destination {
         sentAtMs = clock.now();
         let request;
         try {
-          request = this.#requests.build(endpoint, delivery, sentAtMs, trace, token);
+          request = this.#requests.build(endpoint, delivery, sentAtMs, trace, token, message);
         } catch (error) {
           const failed = unsendable((error as Error).message);
           return answered(

@@ -1,4 +1,5 @@
 import type { InvalidField } from '@gateway/core/errors';
+import { isTemplate } from '@gateway/core/events';
 import { integer, object, type Static } from '../../api/vocabulary.js';
 
 /** As many deliveries of a slow endpoint wait in the memory of an agent. */
@@ -25,14 +26,22 @@ interface Batched {
   readonly batch?: Static<typeof Batch> | null | undefined;
   readonly format?: string | null | undefined;
   readonly ordering?: string | null | undefined;
+  readonly headers?:
+    | readonly { readonly value?: string | undefined; readonly is_template?: boolean }[]
+    | null
+    | undefined;
 }
 
 /** Takes the endpoint as it will be. */
-export function batchProblems({ batch, format, ordering }: Batched): InvalidField[] {
+export function batchProblems({ batch, format, ordering, headers }: Batched): InvalidField[] {
   const problem = (sentence: string) => [{ field: 'batch', sentence }];
   if (!batch) return [];
   if (format)
     return problem(`cannot be combined with the format ${format}: set format or batch to null`);
+  if (headers?.some(({ value, is_template: is }) => is ?? isTemplate(value ?? '')))
+    return problem(
+      'cannot be combined with headers that hold {{ }}: a batch is made of several messages',
+    );
   return ordering
     ? problem(
         'cannot be combined with ordering, which sends one delivery of a key at a time: set ordering or batch to null',

@@ -1,6 +1,12 @@
 import type { Sealer } from '@gateway/core/crypto';
 import type { InvalidField } from '@gateway/core/errors';
-import { isHeaderName, isHeaderValue, isReservedHeader } from '@gateway/core/events';
+import {
+  isHeaderName,
+  isHeaderValue,
+  isReservedHeader,
+  isTemplate,
+  templateProblem,
+} from '@gateway/core/events';
 import { MASK } from '@gateway/core/logging';
 import type { EndpointAuthentication, EndpointHeader } from '@gateway/store/config';
 import { object, string, Type, type Static } from '../../api/vocabulary.js';
@@ -16,7 +22,8 @@ export const GivenHeaders = Type.Array(
       Type.String({
         maxLength: VALUE_CHARS,
         'x-secret': true,
-        description: 'If omitted or masked, the stored value is kept.',
+        description:
+          'If omitted or masked, the stored value is kept. `{{ message.key }}` and other parts of the message are filled in at each request.',
       }),
     ),
   }),
@@ -44,7 +51,8 @@ export function sealHeaders(
   return given.map(({ name: written, value }) => {
     const name = written.toLowerCase();
     const before = stored?.find((it) => it.name === name);
-    return { name, value: isKept(value) ? bind(before!.value, place) : seal(value, place) };
+    if (isKept(value)) return { ...before!, value: bind(before!.value, place) };
+    return { name, value: seal(value, place), ...(isTemplate(value) && { is_template: true }) };
   });
 }
 
@@ -87,10 +95,12 @@ export function headerProblems(
       return problem('name', 'is given as authentication: use that field');
     if (seen.has(name)) return problem('name', 'is there twice; a header has one value');
     seen.add(name);
-    if (!isKept(value))
-      return isHeaderValue(value)
-        ? []
-        : problem('value', 'holds characters that HTTP cannot carry');
+    if (!isKept(value)) {
+      const sentence = isHeaderValue(value)
+        ? templateProblem(value)
+        : 'holds characters that HTTP cannot carry';
+      return sentence ? problem('value', sentence) : [];
+    }
     if (!stored?.headers?.some((it) => it.name === name))
       return problem('value', 'is missing, and none is stored under this name');
     return hasMoved
