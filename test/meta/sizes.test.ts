@@ -11,12 +11,12 @@ const sizes = suite('meta/sizes');
  * commit why.
  */
 const BUDGETS: Readonly<Record<string, number>> = {
-  'packages/agent': 429,
+  'packages/agent': 431,
   'packages/cli': 297,
   'packages/client': 26,
   // The token buckets of all packages are here.
   // It guards push sources, as it guards the other plugins.
-  'packages/core': 477,
+  'packages/core': 479,
   'packages/dashboard': 573,
   'packages/docs': 1,
   // Has all that agents, servers and commands share of their stores: samples, pools, health, usage.
@@ -27,7 +27,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   // Findings and explanations, which have no SQL, have come from the store.
   'packages/server': 587,
   // Limits that count in KV, or in memory while it is away, have come from agent and server.
-  'packages/store': 628,
+  'packages/store': 629,
   'plugins/codec-avro': 17,
   'plugins/codec-cloudevents': 1,
   'plugins/codec-json-schema': 1,

@@ -41,8 +41,10 @@ export class AdaptiveConcurrency {
   readonly #endpoints = new Map<string, Adapted>();
 
   /** @param most the setting: the limit until answers lower it */
-  limitOf(endpointId: string, most: number): number {
+  limitOf(endpointId: string, most: number, nowMs: number): number {
     const adapted = this.#endpoints.get(endpointId);
+    // After a back-off, the next requests must not wait for an answer to be fewer.
+    if (adapted?.isOverloaded && nowMs >= adapted.roundEndsMs) endRound(adapted, nowMs);
     return adapted ? Math.max(1, Math.min(most, Math.floor(adapted.limit))) : most;
   }
 

@@ -140,7 +140,8 @@ export function gatesOf({
     },
 
     concurrency: (endpoint, queue) =>
-      queue!.sending < concurrency.limitOf(endpoint.id, concurrencyOf(endpoint, config))
+      queue!.sending <
+      concurrency.limitOf(endpoint.id, concurrencyOf(endpoint, config), performance.now())
         ? undefined
         : atConcurrency,
 

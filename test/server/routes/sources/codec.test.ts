@@ -74,7 +74,7 @@ codecs('the codecs of the gateway are listed with their settings', async () => {
   const { body } = await api.call('GET', `${project.path}/sources/codecs`);
   assert.equal(
     body.data.content.map(({ name }: { name: string }) => name),
-    ['avro', 'json-schema', 'protobuf'],
+    ['avro', 'cloudevents', 'json-schema', 'protobuf'],
   );
 });
 

@@ -40,7 +40,7 @@ export default command({
       '<name: value>',
       'Header of the message, for subscriptions that filter by headers. May be repeated.',
     ),
-    key: valueFlag('<text>', 'Key of the message, for functions that read message.key.'),
+    'message-key': valueFlag('<text>', 'Key of the message.'),
     watch: switchFlag('Run again whenever one of the files changes, until Ctrl-C.'),
     ...jsonOrText,
   },
@@ -48,7 +48,13 @@ export default command({
     file: optionalArgument('File with the function; `function transform(payload) { … }`.'),
   },
   async run({ args: { file }, flags, api, config, exit, note, show }) {
-    const { sample, 'source-id': sourceId, 'project-id': projectId, key, watch } = flags;
+    const {
+      sample,
+      'source-id': sourceId,
+      'project-id': projectId,
+      'message-key': key,
+      watch,
+    } = flags;
     if ((file === undefined) === (sourceId === undefined))
       throw wrongUse(
         file === undefined
