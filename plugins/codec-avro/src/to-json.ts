@@ -1,4 +1,5 @@
 import { UndecodableError } from '@gateway/plugin';
+import { floatText, numberText } from '@gateway/plugin/schema-registry';
 import { logicalText } from './logical.js';
 import { malformed, Reader } from './reader.js';
 import type { AvroType } from './schema.js';
@@ -56,10 +57,10 @@ function write(type: AvroType, job: AvroJob): void {
       return;
     }
     case 'float':
-      job.text += numberOf(shortFloat(from.float()));
+      job.text += floatText(from.float());
       return;
     case 'double':
-      job.text += numberOf(from.double());
+      job.text += numberText(from.double());
       return;
     case 'string':
       job.text += JSON.stringify(from.string());
@@ -147,19 +148,4 @@ function union(branches: readonly AvroType[], job: AvroJob): void {
 function booleanOf(byte: number): string {
   if (byte > 1) throw malformed(`a boolean is ${byte}`);
   return byte === 1 ? 'true' : 'false';
-}
-
-/** JSON has no NaN and no infinity. */
-function numberOf(value: number): string {
-  if (!Number.isFinite(value)) return `"${value}"`;
-  return Object.is(value, -0) ? '-0' : String(value);
-}
-
-/** With as few digits as identify it: 0.1, not 0.10000000149011612. */
-function shortFloat(value: number): number {
-  for (let digits = 6; digits < 9; digits++) {
-    const short = Number(value.toPrecision(digits));
-    if (Math.fround(short) === value) return short;
-  }
-  return value;
 }

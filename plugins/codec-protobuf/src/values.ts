@@ -1,3 +1,4 @@
+import { floatText, numberText } from '@gateway/plugin/schema-registry';
 import type { ProtobufField, ProtobufMessage } from './schema.js';
 import { malformed, utf8, Wire } from './wire.js';
 
@@ -39,9 +40,9 @@ export function scalarText(
   const large = (value: bigint) => (numbers === 'exact' ? String(value) : `"${value}"`);
   switch (name) {
     case 'double':
-      return numberOf(wire?.double() ?? 0);
+      return numberText(wire?.double() ?? 0);
     case 'float':
-      return numberOf(shortFloat(wire?.float() ?? 0));
+      return floatText(wire?.float() ?? 0);
     case 'int32':
       return String(BigInt.asIntN(32, wire?.varint() ?? 0n));
     case 'uint32':
@@ -75,19 +76,4 @@ export function scalarText(
 
 function zigzag(value: bigint): bigint {
   return (value >> 1n) ^ -(value & 1n);
-}
-
-/** JSON has no NaN and no infinity. */
-function numberOf(value: number): string {
-  if (!Number.isFinite(value)) return `"${value}"`;
-  return Object.is(value, -0) ? '-0' : String(value);
-}
-
-/** With as few digits as identify it: 0.1, not 0.10000000149011612. */
-function shortFloat(value: number): number {
-  for (let digits = 6; digits < 9; digits++) {
-    const short = Number(value.toPrecision(digits));
-    if (Math.fround(short) === value) return short;
-  }
-  return value;
 }
